@@ -1,0 +1,224 @@
+r"""Divergences :math:`D(f \| h)` between Bernoulli scores (Def. 9-11, and two more).
+
+Each is defined once, here, with what the projection needs of it: its value, its first
+two derivatives in :math:`f`, and the minimiser of :math:`D(f \| h) + t f`, which is the
+closed form that makes the dual of the projection small.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from fairret.errors import DtypeError, NameNotFoundError
+
+
+class Scores(NamedTuple):
+    """Scores of a classifier, three ways, so that neither tail loses its digits."""
+
+    logit: Tensor
+    h: Tensor
+    k: Tensor  # 1 - h
+
+
+class Minimiser(NamedTuple):
+    r"""The minimiser of :math:`D(f \| h) + t f` over [0, 1] and how fast it moves."""
+
+    f: Tensor
+    u: Tensor  # 1 - f
+    rate: Tensor  # w' = -df/dt
+
+
+class Divergence(ABC):
+    """A convex function of two scores that is zero where they agree, and only there."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        r""":math:`D(f \| h)` of every row, differentiable in the scores."""
+
+    def __repr__(self) -> str:
+        """Show the class, which is all there is to know."""
+        return f"{type(self).__name__}()"
+
+
+class SmoothDivergence(Divergence):
+    """A divergence that is twice differentiable in f."""
+
+    @abstractmethod
+    def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        r""":math:`D'(f)`, the derivative in f."""
+
+    @abstractmethod
+    def curvature(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        r""":math:`D''(f)`, the second derivative in f."""
+
+    @abstractmethod
+    def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
+        r"""Minimise :math:`D(f \| h) + t f` over :math:`0 \le f \le 1`."""
+
+
+class KullbackLeibler(SmoothDivergence):
+    r""":math:`f \log \frac{f}{h} + (1 - f) \log \frac{1 - f}{1 - h}` (Def. 9)."""
+
+    name = "kl"
+
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        # -f log h - (1 - f) log(1 - h) = softplus(x) - f x, also where x is extreme
+        cross_entropy = F.softplus(scores.logit) - f * scores.logit
+        return cross_entropy + torch.xlogy(f, f) + torch.xlogy(u, u)
+
+    def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return f.log() - u.log() - scores.logit
+
+    def curvature(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return 1 / (f * u)
+
+    def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
+        z = scores.logit - t
+        f, u = torch.sigmoid(z), torch.sigmoid(-z)
+        return Minimiser(f, u, f * u)
+
+
+class JensenShannon(SmoothDivergence):
+    r""":math:`(D_{KL}(f \| m) + D_{KL}(h \| m)) / 2`, m the mean of both (Def. 10)."""
+
+    name = "js"
+
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        _, h, k = scores
+        m, rest = (f + h) / 2, (u + k) / 2
+        own = torch.xlogy(f, f / m) + torch.xlogy(u, u / rest)
+        other = torch.xlogy(h, h / m) + torch.xlogy(k, k / rest)
+        return (own + other) / 2
+
+    def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        _, h, k = scores
+        return ((f / (f + h)).log() - (u / (u + k)).log()) / 2
+
+    def curvature(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        _, h, k = scores
+        return (h / (f * (f + h)) + k / (u * (u + k))) / 2
+
+    def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
+        # D' = -t is quadratic in f. (f, h, t) -> (1 - f, 1 - h, -t) leaves it as it is,
+        # so solve for the half that shrinks, where r = exp(-2|t|) cannot overflow.
+        _, h, k = scores
+        down = t >= 0
+        near, far = torch.where(down, h, k), torch.where(down, k, h)
+        r = torch.exp(-2 * t.abs())
+        half = 1 + far * (1 - r)
+        root = torch.sqrt((half.square() - 4 * (1 - r) * r * near).clamp_min(0))
+        small = 2 * r * near / (half + root)
+        large = 1 - small
+        f, u = torch.where(down, small, large), torch.where(down, large, small)
+        tiny = torch.finfo(f.dtype).tiny
+        rate = 1 / self.curvature(f.clamp_min(tiny), u.clamp_min(tiny), scores)
+        return Minimiser(f, u, rate)
+
+
+class SquaredEuclidean(SmoothDivergence):
+    r""":math:`2 (f - h)^2` (Def. 11)."""
+
+    name = "sed"
+
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return 2 * (f - scores.h).square()
+
+    def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return 4 * (f - scores.h)
+
+    def curvature(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return torch.full_like(f, 4)
+
+    def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
+        return _clipped_line(scores.h, torch.full_like(t, 1 / 4), t)
+
+
+class ChiSquared(SmoothDivergence):
+    r""":math:`\frac{(f - h)^2}{h (1 - h)}`, with the denominator at least 1e-6.
+
+    The bound concerns scores beyond a logit of 13.8. Without it the multipliers grow
+    like the inverse of the score.
+    """
+
+    name = "chi2"
+    least_variance: ClassVar[float] = 1e-6
+
+    def _variance(self, scores: Scores) -> Tensor:
+        return (scores.h * scores.k).clamp_min(self.least_variance)
+
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return (f - scores.h).square() / self._variance(scores)
+
+    def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return 2 * (f - scores.h) / self._variance(scores)
+
+    def curvature(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return 2 / self._variance(scores)
+
+    def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
+        return _clipped_line(scores.h, self._variance(scores) / 2, t)
+
+
+class TotalVariation(Divergence):
+    r""":math:`|f - h|`: not smooth, so its projection is a linear programme."""
+
+    name = "tv"
+
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return (f - scores.h).abs()
+
+
+def _clipped_line(h: Tensor, rate: Tensor, t: Tensor) -> Minimiser:
+    line = h - rate * t
+    f = line.clamp(0, 1)
+    # a score that lies exactly on a bound still moves: f == line, not 0 < f < 1
+    return Minimiser(f, 1 - f, torch.where(f == line, rate, torch.zeros_like(rate)))
+
+
+DIVERGENCES: dict[str, Divergence] = {
+    divergence.name: divergence
+    for divergence in (
+        KullbackLeibler(),
+        JensenShannon(),
+        SquaredEuclidean(),
+        TotalVariation(),
+        ChiSquared(),
+    )
+}
+
+
+def get_divergence(divergence: str | Divergence) -> Divergence:
+    """Look a divergence up by its name: "kl", "js", "sed", "tv" or "chi2"."""
+    if isinstance(divergence, Divergence):
+        return divergence
+    if not isinstance(divergence, str):
+        raise DtypeError(
+            "`divergence` must be a name or a `Divergence`; "
+            f"got {type(divergence).__name__}. Pass one of {', '.join(DIVERGENCES)}."
+        )
+    if divergence.lower() not in DIVERGENCES:
+        raise NameNotFoundError(
+            f"`divergence` must be one of {', '.join(DIVERGENCES)}; "
+            f"got {divergence!r}. Pass one of these names."
+        )
+    return DIVERGENCES[divergence.lower()]
+
+
+def scores_from_logit(logit: Tensor) -> Scores:
+    """Hold logits within the range where neither h nor 1 - h is zero."""
+    bound = -math.log(torch.finfo(logit.dtype).tiny) * 0.7  # 496 in float64
+    x = logit.clamp(-bound, bound)
+    return Scores(x, torch.sigmoid(x), torch.sigmoid(-x))
+
+
+def scores_from_prob(prob: Tensor) -> Scores:
+    """Hold probabilities within (0, 1), where their logarithms are finite."""
+    eps = torch.finfo(prob.dtype).eps
+    h = prob.clamp(eps, 1 - eps)
+    return Scores(torch.logit(h), h, 1 - h)

@@ -1,0 +1,192 @@
+"""The call that every fairret has in common."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+
+import torch
+from torch import Tensor, nn
+
+from fairret.checks import (
+    Inputs,
+    check_batch,
+    check_positive,
+    full_precision,
+    sort_positional,
+)
+from fairret.errors import ShapeError
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.stacked import get_statistic
+from fairret.statistic.sums import Coefficients
+
+
+class Batch(NamedTuple):
+    """What a fairret sees of a batch, in the dtype that it computes in."""
+
+    pred: Tensor  # (n,): logits that include the sharpness, or probabilities
+    is_logit: bool
+    s: Tensor  # (n, d_s)
+    w: Tensor | None  # (n,)
+    coef: Coefficients  # (K, n) each
+    target: Tensor | None  # (K,)
+
+    @property
+    def h(self) -> Tensor:
+        r"""Scores :math:`h = \sigma_a(x)`, `(n,)`."""
+        return torch.sigmoid(self.pred) if self.is_logit else self.pred
+
+
+class FairnessLoss(nn.Module, ABC):
+    r"""A fairness regularisation term :math:`R_\gamma(h) \ge 0` (Def. 6).
+
+    It is strict: zero if and only if the statistic has parity. Add it to the loss that
+    you minimise, times a strength.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        sharpness: The a of :math:`\sigma_a(x) = \sigma(a x)` (App. B.3). Above 1 the
+            scores come closer to decisions, and their gradients poorer.
+    """
+
+    def __init__(
+        self, statistic: LinearFractionalStatistic | str, *, sharpness: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.statistic = get_statistic(statistic)
+        self.sharpness = check_positive(
+            "sharpness", sharpness, "1 leaves the scores as they are."
+        )
+
+    if TYPE_CHECKING:  # nn.Module hides the signature of forward behind its own
+
+        @overload
+        def __call__(
+            self, logit: Tensor, sens: Tensor, /, **options: object
+        ) -> Tensor: ...
+        @overload
+        def __call__(
+            self, logit: Tensor, sens: Tensor, label: Tensor, /, **options: object
+        ) -> Tensor: ...
+        @overload
+        def __call__(
+            self,
+            logit: Tensor,
+            feat: Tensor | None,
+            sens: Tensor,
+            label: Tensor | None,
+            /,
+            **options: object,
+        ) -> Tensor: ...
+        @overload
+        def __call__(self, logit: Tensor, /, **options: object) -> Tensor: ...
+        @overload
+        def __call__(self, /, **options: object) -> Tensor: ...
+        def __call__(self, /, *args: Any, **options: Any) -> Tensor:
+            """Compute the fairret of a batch, see :meth:`forward`."""
+            ...
+
+    def forward(
+        self,
+        logit: Tensor | None = None,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        pred_as_logit: bool = True,
+        sharpness: float | None = None,
+        target_statistic: Tensor | float | None = None,
+        **inputs: object,
+    ) -> Tensor:
+        r"""Compute the fairret of a batch.
+
+        Args:
+            logit: The model's output, `(n,)` or `(n, 1)`: logits, or probabilities
+                with `pred_as_logit=False`.
+            *args: `[feat,] sens[, label]`: one is `sens`, two are `sens, label`, three
+                are `feat, sens, label`. Each also by keyword.
+            feat: Features, for a statistic that asks for them.
+            sens: Memberships in [0, 1], `(n, d_s)`.
+            label: Labels, `(n,)` or `(n, 1)`.
+            weight: Sample weights, `(n,)` or `(n, 1)`: weight 2 is the row twice.
+            pred_as_logit: Whether `logit` holds logits.
+            sharpness: Used for this call instead of the loss's own.
+            target_statistic: What the statistic should be, instead of the overall
+                value :math:`\bar\gamma(h)`: a number, or one for every stacked one.
+            **inputs: Whatever else the statistic asks for by name.
+
+        Returns:
+            A scalar: float64 for float64 input, else float32.
+        """
+        if logit is None:
+            logit = cast("Tensor | None", inputs.pop("pred", None))  # 0.1.3's name
+        named = sort_positional(args, feat, sens, label)
+        batch = self._batch(
+            logit, named, weight, pred_as_logit, sharpness, target_statistic, inputs
+        )
+        with full_precision(batch.pred.device):
+            loss = self.evaluate(batch)
+        wide = logit is not None and logit.dtype == torch.float64
+        return loss.to(torch.float64 if wide else torch.float32)
+
+    @abstractmethod
+    def evaluate(self, batch: Batch) -> Tensor:
+        """Compute the term of a checked batch."""
+
+    def compute_dtype(self, logit: Tensor) -> torch.dtype | None:
+        """The dtype to compute in; None is that of the logits, at least float32."""
+        return None
+
+    def _batch(
+        self,
+        logit: Tensor | None,
+        named: tuple[object, object, object],
+        weight: Tensor | None,
+        pred_as_logit: bool,
+        sharpness: float | None,
+        target: Tensor | float | None,
+        inputs: dict[str, object],
+    ) -> Batch:
+        checked = check_batch(
+            logit,
+            *named,
+            weight,
+            inputs,
+            name="logit" if pred_as_logit else "prob",
+            dtype=None if logit is None else self.compute_dtype(logit),
+        )
+        assert checked.sens is not None  # check_batch requires it
+        a = self.sharpness if sharpness is None else sharpness
+        pred = checked.pred
+        if a != 1:
+            check_positive("sharpness", a, "1 leaves the scores as they are.")
+            if not pred_as_logit:
+                pred = torch.logit(pred, eps=torch.finfo(pred.dtype).eps)
+            pred, pred_as_logit = a * pred, True
+        coef = self.statistic.coefficients(checked)
+        return Batch(
+            pred,
+            pred_as_logit,
+            checked.sens,
+            checked.weight,
+            coef,
+            _as_target(target, checked, len(self.statistic.parts)),
+        )
+
+    def extra_repr(self) -> str:
+        """Show the settings that are not the default."""
+        return "" if self.sharpness == 1 else f"sharpness={self.sharpness:g}"
+
+
+def _as_target(
+    target: Tensor | float | None, batch: Inputs, parts: int
+) -> Tensor | None:
+    if target is None:
+        return None
+    c = torch.as_tensor(target).to(batch.pred).flatten()
+    if c.shape[0] not in (1, parts):
+        raise ShapeError(
+            f"`target_statistic` must be one number, or one for each of the {parts} "
+            f"statistics; got shape {tuple(torch.as_tensor(target).shape)}. "
+            "The same value holds for every group."
+        )
+    return c.expand(parts)

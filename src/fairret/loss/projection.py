@@ -1,0 +1,256 @@
+"""Projection fairrets: the divergence to the nearest fair scores (Section 3.2)."""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from fairret.checks import full_precision, sort_positional
+from fairret.divergence import (
+    Divergence,
+    Scores,
+    get_divergence,
+    scores_from_logit,
+    scores_from_prob,
+)
+from fairret.errors import RangeError
+from fairret.loss.base import Batch, FairnessLoss
+from fairret.loss.legacy import read_solver_options
+from fairret.projection import (
+    MAX_ITER,
+    TOLERANCE,
+    Problem,
+    Projection,
+    solve,
+    solve_for_loss,
+    status_of,
+)
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.constraint import constrain, fix
+from fairret.statistic.sums import Coefficients, comparable, weighted_sums
+
+Gradient: TypeAlias = Literal["paper", "exact"]
+LARGEST_MULTIPLIER = 1e6  # beyond it c is at the edge of what scores can reach
+
+
+class _Setting(NamedTuple):
+    """A batch as a projection problem, and what its gradient needs."""
+
+    problem: Problem  # detached
+    scores: Scores  # differentiable
+    c: Tensor  # (K,), differentiable unless it was given
+    mask: Tensor  # (K, d_s)
+
+
+class ProjectionLoss(FairnessLoss):
+    r"""The divergence to the closest scores that are fair at the same overall value.
+
+    .. math::
+        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))} E[D(f \| h)]
+
+    The projection :math:`f^*` is found through its dual, in float64, and held fixed
+    when the gradient is taken, as in the paper. With `gradient="exact"` the gradient is
+    that of the minimum itself, which also moves with :math:`c = \bar\gamma(h)`.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        divergence: "kl", "js", "sed", "tv" or "chi2".
+        gradient: "paper" or "exact".
+        max_iter: Steps of the solver at the most; fewer are faster and less exact.
+        tol: Residual at which the projection counts as found, relative to the groups.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+    """
+
+    def __init__(
+        self,
+        statistic: LinearFractionalStatistic | str,
+        divergence: Divergence | str = "kl",
+        *,
+        gradient: Gradient = "paper",
+        max_iter: int = MAX_ITER,
+        tol: float = TOLERANCE,
+        sharpness: float = 1.0,
+    ) -> None:
+        super().__init__(statistic, sharpness=sharpness)
+        self.divergence = get_divergence(divergence)
+        if gradient not in ("paper", "exact"):
+            raise RangeError(
+                f"`gradient` must be 'paper' or 'exact'; got {gradient!r}. "
+                "'paper' holds the projection and c fixed."
+            )
+        if type(max_iter) is not int or max_iter < 1:
+            raise RangeError(
+                f"`max_iter` must be a whole number of at least 1; got {max_iter!r}. "
+                f"Leave it out for {MAX_ITER}."
+            )
+        if not 0 < tol < 1:
+            raise RangeError(
+                f"`tol` must lie between 0 and 1; got {tol!r}. "
+                f"Leave it out for {TOLERANCE:g}."
+            )
+        self.gradient: Gradient = gradient
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def compute_dtype(self, logit: Tensor) -> torch.dtype:
+        """float64, where the device has it."""
+        return torch.float32 if logit.device.type == "mps" else torch.float64
+
+    def evaluate(self, batch: Batch) -> Tensor:
+        """Find f* (step i), then measure its divergence from the scores (step ii)."""
+        problem, scores, c, mask = _set_up(batch)
+        f_star, nu, residual = solve_for_loss(
+            problem, self.divergence, tol=self.tol, max_iter=self.max_iter
+        )
+        # step (ii) holds f* fixed: the solver ran on detached tensors
+        loss = problem.p @ self.divergence.value(f_star, 1 - f_star, scores)
+        if self.gradient == "exact" and batch.target is None:
+            slope = _slope_in_c(batch, problem.p, f_star, nu, mask)
+            sound = (residual <= self.tol) & (nu.abs().amax() < LARGEST_MULTIPLIER)
+            loss = loss + torch.where(sound, slope, 0) @ (c - c.detach())
+        return loss.clamp_min(0)  # rounding may leave -1e-17
+
+    @torch.no_grad()
+    def project(
+        self,
+        logit: Tensor,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        pred_as_logit: bool = True,
+        sharpness: float | None = None,
+        target_statistic: Tensor | float | None = None,
+        **inputs: object,
+    ) -> Projection[Tensor]:
+        """Find the projection itself; called like the loss.
+
+        Returns:
+            The projected scores, in the shape and dtype of `logit`, with status,
+            residual and iterations.
+        """
+        named = sort_positional(args, feat, sens, label)
+        batch = self._batch(
+            logit, named, weight, pred_as_logit, sharpness, target_statistic, inputs
+        )
+        with full_precision(batch.pred.device):
+            problem, scores, _, _ = _set_up(batch)
+            scaled, found = solve(
+                problem, self.divergence, tol=self.tol, max_iter=self.max_iter
+            )
+            value = problem.p @ self.divergence.value(found.f, 1 - found.f, scores)
+        dtype = logit.dtype if logit.is_floating_point() else torch.float32
+        return Projection(
+            f_star=found.f.to(dtype).reshape(logit.shape),
+            status=status_of(scaled, found, self.tol),
+            residual=float(found.residual),
+            iterations=found.iterations,
+            divergence=max(float(value), 0.0),
+        )
+
+    def extra_repr(self) -> str:
+        """Show the settings."""
+        shown = [repr(self.divergence)] if type(self) is ProjectionLoss else []
+        shown.append(f"gradient={self.gradient!r}")
+        if self.max_iter != MAX_ITER:
+            shown.append(f"max_iter={self.max_iter}")
+        if self.tol != TOLERANCE:
+            shown.append(f"tol={self.tol:g}")
+        return ", ".join(filter(None, (*shown, super().extra_repr())))
+
+
+def _set_up(batch: Batch) -> _Setting:
+    read = scores_from_logit if batch.is_logit else scores_from_prob
+    scores = read(batch.pred)
+    overall = weighted_sums(scores.h, None, batch.w, batch.coef)
+    fixed = Scores(*(x.detach() for x in scores))
+    groups = weighted_sums(fixed.h, batch.s, batch.w, batch.coef)
+    mask = comparable(groups, overall)
+    estimable = mask.any(-1)
+    c = batch.target
+    if c is None:
+        c = torch.where(
+            estimable, overall.num / overall.den.masked_fill(~estimable, 1), 0
+        )
+    p = _probabilities(batch)
+    coef = Coefficients(*(x.detach() for x in batch.coef))
+    a, b = constrain(fix(coef, c.detach()), batch.s, p, mask)
+    return _Setting(Problem(fixed, a, b, p), scores, c, mask)
+
+
+def _probabilities(batch: Batch) -> Tensor:
+    """Give every row its share of the weight: p, `(n,)`."""
+    if batch.w is None:
+        return torch.full_like(batch.pred, 1 / batch.pred.shape[0])
+    w = batch.w.detach()
+    return w / w.sum().clamp_min(torch.finfo(w.dtype).tiny)
+
+
+def _slope_in_c(
+    batch: Batch, p: Tensor, f_star: Tensor, nu: Tensor, mask: Tensor
+) -> Tensor:
+    r"""How the minimum moves with c (envelope theorem), `(K,)`.
+
+    .. math::
+        \nu \cdot \frac{\partial g}{\partial c}, \qquad
+        \frac{\partial g_k}{\partial c} = -\sum_i p_i S_{ik} (\alpha_1 + f^*_i \beta_1)
+    """
+    den = weighted_sums(f_star, batch.s, p, batch.coef).den.detach()
+    return -(nu.view_as(den) * den * mask).sum(-1)
+
+
+class _NamedProjectionLoss(ProjectionLoss):
+    """A projection whose class says the divergence; takes 0.1.3's options too."""
+
+    _divergence: str
+
+    def __init__(
+        self,
+        statistic: LinearFractionalStatistic | str,
+        *legacy: object,
+        gradient: Gradient = "paper",
+        max_iter: int = MAX_ITER,
+        tol: float = TOLERANCE,
+        sharpness: float = 1.0,
+        **solver_options: object,
+    ) -> None:
+        limit = read_solver_options(legacy, solver_options, type(self).__name__)
+        super().__init__(
+            statistic,
+            self._divergence,
+            gradient=gradient,
+            max_iter=max_iter if limit is None else limit,
+            tol=tol,
+            sharpness=sharpness,
+        )
+
+
+class KLProjectionLoss(_NamedProjectionLoss):
+    r"""Projection with the Kullback-Leibler divergence (Def. 9)."""
+
+    _divergence = "kl"
+
+
+class JensenShannonProjectionLoss(_NamedProjectionLoss):
+    r"""Projection with the Jensen-Shannon divergence (Def. 10)."""
+
+    _divergence = "js"
+
+
+class SquaredEuclideanProjectionLoss(_NamedProjectionLoss):
+    r"""Projection with the squared Euclidean distance (Def. 11)."""
+
+    _divergence = "sed"
+
+
+class TotalVariationProjectionLoss(_NamedProjectionLoss):
+    r"""Projection with the total variation distance, :math:`|f - h|`."""
+
+    _divergence = "tv"
+
+
+class ChiSquaredProjectionLoss(_NamedProjectionLoss):
+    r"""Projection with the chi-squared divergence."""
+
+    _divergence = "chi2"

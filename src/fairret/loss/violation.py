@@ -1,0 +1,90 @@
+"""Violation fairrets: functions of the distance from parity (Section 3.1)."""
+
+import math
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+
+from fairret.errors import DtypeError, RangeError
+from fairret.loss.base import Batch, FairnessLoss
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.sums import violation, weighted_sums
+
+
+class ViolationLoss(FairnessLoss):
+    r"""A function of the violation :math:`v(h)` of Eq. 5, summed over a stack."""
+
+    @abstractmethod
+    def penalize_violation(self, violation: Tensor) -> Tensor:
+        """Turn violations, `(d_s,)` or `(K, d_s)`, into a scalar."""
+
+    def evaluate(self, batch: Batch) -> Tensor:
+        """Compute the term of a checked batch."""
+        h = batch.h
+        groups = weighted_sums(h, batch.s, batch.w, batch.coef)
+        overall = weighted_sums(h, None, batch.w, batch.coef)
+        v = violation(groups, overall, batch.target)
+        return self.penalize_violation(v if self.statistic.stacked else v[0])
+
+
+class NormLoss(ViolationLoss):
+    r"""The p-norm of the violation, :math:`\lVert v(h) \rVert_p` (Def. 7).
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        p: Order of the norm, at least 1; `math.inf` is the maximum.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+
+    Example:
+        >>> import torch
+        >>> fairret = NormLoss("pr")
+        >>> logit = torch.tensor([0.0, 0.0, 2.0])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> fairret(logit, sens)
+        tensor(0.6068)
+    """
+
+    def __init__(
+        self,
+        statistic: LinearFractionalStatistic | str,
+        p: float = 1,
+        *,
+        sharpness: float = 1.0,
+    ) -> None:
+        super().__init__(statistic, sharpness=sharpness)
+        if isinstance(p, bool) or not isinstance(p, int | float):
+            raise DtypeError(
+                f"`p` must be a number; got {type(p).__name__}. Pass 1, 2 or math.inf."
+            )
+        if not p >= 1:
+            raise RangeError(
+                f"`p` must be at least 1, else it is no norm; got {p!r}. "
+                "Pass 1, 2 or math.inf."
+            )
+        self.p = p
+
+    def penalize_violation(self, violation: Tensor) -> Tensor:
+        """Sum the norms of the rows."""
+        norms: Tensor = torch.linalg.vector_norm(violation, self.p, dim=-1)
+        return norms.sum()
+
+    def extra_repr(self) -> str:
+        """Show the settings."""
+        return ", ".join(filter(None, (f"p={self.p:g}", super().extra_repr())))
+
+
+class SmoothMaxLoss(ViolationLoss):
+    r"""A smooth maximum of the violation (Def. 8).
+
+    .. math::
+        R_\gamma(h) = \log \sum_k \exp(v_k(h)) - \log d_s
+    """
+
+    def penalize_violation(self, violation: Tensor) -> Tensor:
+        """Sum the smooth maxima of the rows."""
+        d_s = violation.shape[-1]
+        return (torch.logsumexp(violation, -1) - math.log(d_s)).sum()
+
+
+LSELoss = SmoothMaxLoss  # its name in 0.1.3

@@ -1,0 +1,102 @@
+"""0.1.3's metric over additive sums, right for stacks and for absent groups."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+
+from fairret.errors import ShapeError
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.stacked import get_statistic
+from fairret.statistic.sums import Sums, comparable, ratio
+
+
+def gap_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
+    """Largest distance from the target; groups that are NaN do not count."""
+    return torch.nan_to_num((vals - target_val).abs(), nan=0.0).amax(-1)
+
+
+def gap_relative_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
+    """Largest violation (Eq. 5); groups that are NaN do not count."""
+    zero = target_val == 0
+    relative = vals / target_val.masked_fill(zero, 1) - (~zero).to(vals)
+    return torch.nan_to_num(relative.abs(), nan=0.0).amax(-1)
+
+
+class LinearFractionalParity(Metric):
+    """Largest gap between a group's statistic and the overall one, over all batches.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        stat_shape: d_s, or (K, d_s) for a stack of K.
+        gap_fn: Turns the groups' values, `(d_s,)` or `(K, d_s)`, and the overall value,
+            with a last dimension of 1, into the gap.
+        **kwargs: Options of :class:`torchmetrics.Metric`.
+
+    Example:
+        >>> import torch
+        >>> metric = LinearFractionalParity("pr", 2)
+        >>> sens = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> metric.update(torch.tensor([0.2, 0.6]), sens)
+        >>> metric.update(torch.tensor([0.4, 0.8]), sens)
+        >>> metric.compute()
+        tensor(0.4000, dtype=torch.float64)
+    """
+
+    is_differentiable = True
+    higher_is_better = False
+    full_state_update = False
+    group_num: Tensor
+    group_den: Tensor
+    overall_num: Tensor
+    overall_den: Tensor
+
+    def __init__(
+        self,
+        statistic: LinearFractionalStatistic | str,
+        stat_shape: int | tuple[int, ...],
+        gap_fn: Callable[[Tensor, Tensor], Tensor] = gap_relative_abs_max,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.stat = get_statistic(statistic)
+        self.stat_shape = (stat_shape,) if isinstance(stat_shape, int) else stat_shape
+        self.gap_fn = gap_fn
+        lead = (len(self.stat.parts),) if self.stat.stacked else ()
+        if self.stat_shape[:-1] != lead:
+            wanted = (*lead, "d_s")
+            raise ShapeError(
+                f"`stat_shape` must be {wanted} for {self.stat!r}; "
+                f"got {self.stat_shape}. Give the number of columns of `sens` last."
+            )
+        for name, shape in (("group", self.stat_shape), ("overall", lead)):
+            for side in ("num", "den"):
+                zeros = torch.zeros(shape, dtype=torch.float64)
+                self.add_state(f"{name}_{side}", zeros, dist_reduce_fx="sum")
+
+    def update(
+        self, pred: Tensor, sens: Tensor, *args: Tensor, **inputs: object
+    ) -> None:
+        """Add a batch of probabilities or decisions to the sums."""
+        d_s = self.stat_shape[-1]
+        if sens.dim() == 2 and sens.shape[1] != d_s:
+            raise ShapeError(
+                f"`sens` must have d_s={d_s} columns, as `stat_shape` says; "
+                f"got {sens.shape[1]}. Encode every batch in the same way."
+            )
+        everybody = torch.ones_like(sens[:, :1])
+        columns = torch.cat((sens, everybody), 1)
+        sums = self.stat.sums(pred.double(), columns, *args, **inputs)  # type: ignore[arg-type]
+        self.group_num = self.group_num + sums.num[..., :-1]
+        self.group_den = self.group_den + sums.den[..., :-1]
+        self.overall_num = self.overall_num + sums.num[..., -1]
+        self.overall_den = self.overall_den + sums.den[..., -1]
+
+    def compute(self) -> Tensor:
+        """Compare the groups with the whole: `()`, or `(K,)` for a stack."""
+        groups = Sums(self.group_num, self.group_den)
+        overall = Sums(self.overall_num, self.overall_den)
+        gamma = ratio(groups).masked_fill(~comparable(groups, overall), torch.nan)
+        return self.gap_fn(gamma, ratio(overall).unsqueeze(-1))

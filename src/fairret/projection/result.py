@@ -1,0 +1,68 @@
+"""What a projection reports."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from fairret.projection.problem import Problem, Scaled, Solution
+
+ArrayT = TypeVar("ArrayT")
+PROOF = 1e-9  # by how much a vector must separate the reachable from zero
+
+
+class Status(str, Enum):
+    """Why the solver stopped."""
+
+    CONVERGED = "converged: the constraints hold to within the tolerance"
+    ITERATION_LIMIT = "iteration limit: the residual is above the tolerance"
+    INFEASIBLE = "infeasible: no scores meet the constraints; this is the least gap"
+
+
+@dataclass(frozen=True, repr=False)
+class Projection(Generic[ArrayT]):
+    """The closest fair scores, and how well they were found.
+
+    Attributes:
+        f_star: Projected scores, of the type and shape that came in.
+        status: Why the solver stopped.
+        residual: Largest gap of a constraint, relative to its group's size.
+        iterations: Steps taken.
+        divergence: Mean divergence of `f_star` from the scores.
+    """
+
+    f_star: ArrayT
+    status: Status
+    residual: float
+    iterations: int
+    divergence: float
+
+    def __repr__(self) -> str:
+        """Leave the scores out."""
+        return (
+            f"Projection(status={self.status.name}, residual={self.residual:.1e}, "
+            f"iterations={self.iterations}, divergence={self.divergence:.4g})"
+        )
+
+
+def proves_infeasible(problem: Problem, v: Tensor) -> bool:
+    r"""Whether v shows that no scores meet the constraints (Farkas).
+
+    .. math::
+        \min_{0 \le f \le 1} v \cdot \Big(b + \sum_i p_i a_i f_i\Big)
+        = v \cdot b - \sum_i p_i \max(0, -v \cdot a_i) > 0
+    """
+    v = v / torch.linalg.vector_norm(v, torch.inf).clamp_min(torch.finfo(v.dtype).tiny)
+    least = problem.b @ v - problem.p @ torch.relu(-(v @ problem.a))
+    return bool(least > PROOF)
+
+
+def status_of(scaled: Scaled, solution: Solution, tol: float) -> Status:
+    """Say in words why the solver stopped."""
+    if solution.residual <= tol:
+        return Status.CONVERGED
+    if any(proves_infeasible(scaled.problem, v) for v in (solution.g, solution.nu)):
+        return Status.INFEASIBLE
+    return Status.ITERATION_LIMIT

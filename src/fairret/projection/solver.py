@@ -1,0 +1,120 @@
+"""Newton first, interior point where its residual says so."""
+
+import torch
+from torch import Tensor
+
+from fairret.divergence import Divergence, Scores, SmoothDivergence, get_divergence
+from fairret.projection.interior_point import interior_point
+from fairret.projection.newton import newton, polish
+from fairret.projection.problem import Problem, Scaled, Solution, scale
+
+TOLERANCE = 1e-6  # what is promised of the residual
+AIM = 1e-2  # of the tolerance: what the solver tries for, at one more step at the most
+MAX_ITER = 50
+NEWTON_STEPS = 10  # a batch that needs more is one for the interior point
+POLISH_STEPS = 3
+
+
+def solve(
+    problem: Problem,
+    divergence: Divergence,
+    *,
+    tol: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+) -> tuple[Scaled, Solution]:
+    """Find the projection, and the scaled problem that its multipliers belong to."""
+    scaled = scale(problem)
+    tol = AIM * tol
+    if problem.a.device.type == "cpu":
+        return scaled, _solve_with_reads(scaled, divergence, tol, max_iter)
+    return scaled, _solve_blindly(scaled, divergence, tol, max_iter)
+
+
+def _solve_with_reads(
+    scaled: Scaled, divergence: Divergence, tol: float, max_iter: int
+) -> Solution:
+    if not isinstance(divergence, SmoothDivergence):
+        return interior_point(scaled, divergence, tol=tol, max_iter=max_iter, read=True)
+    limit = min(max_iter, NEWTON_STEPS)
+    first = newton(scaled, divergence, tol=tol, max_iter=limit)
+    left = max_iter - first.iterations
+    if first.residual <= tol or left == 0:
+        return first
+    solution = interior_point(scaled, divergence, tol=tol, max_iter=left, read=True)
+    left -= solution.iterations
+    last = newton(
+        scaled,
+        divergence,
+        tol=tol,
+        max_iter=min(left, POLISH_STEPS),
+        start=solution.nu,
+    )
+    # a point on the dual's path is optimal for its constraints: enough if feasible
+    if last.residual <= solution.residual.clamp_min(tol):
+        left -= last.iterations
+        solution = last
+    return solution._replace(iterations=max_iter - left)
+
+
+def _solve_blindly(
+    scaled: Scaled, divergence: Divergence, tol: float, max_iter: int
+) -> Solution:
+    """Take a fixed number of steps, so that the host never waits for the device."""
+    solution = interior_point(
+        scaled, divergence, tol=tol, max_iter=max_iter, read=False
+    )
+    if isinstance(divergence, SmoothDivergence):
+        solution = polish(scaled, divergence, solution, POLISH_STEPS)
+    return solution
+
+
+def solve_for_loss(
+    problem: Problem, divergence: Divergence, *, tol: float, max_iter: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Give f, the multipliers of the unscaled problem, and the residual.
+
+    While a graph is compiled, the whole solver is one opaque node of it: it has no
+    gradient, so there is nothing inside that a compiler has to see.
+    """
+    if torch.compiler.is_compiling():
+        x, h, k = problem.scores
+        found: tuple[Tensor, Tensor, Tensor] = _solve_op(
+            x, h, k, problem.a, problem.b, problem.p, divergence.name, tol, max_iter
+        )
+        return found
+    scaled, solution = solve(problem, divergence, tol=tol, max_iter=max_iter)
+    return solution.f, solution.nu / scaled.rms, solution.residual
+
+
+@torch.library.custom_op("fairret::project", mutates_args=())
+def _solve_op(
+    x: Tensor,
+    h: Tensor,
+    k: Tensor,
+    a: Tensor,
+    b: Tensor,
+    p: Tensor,
+    divergence: str,
+    tol: float,
+    max_iter: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    problem = Problem(Scores(x, h, k), a, b, p)
+    scaled, solution = solve(
+        problem, get_divergence(divergence), tol=tol, max_iter=max_iter
+    )
+    return solution.f, solution.nu / scaled.rms, solution.residual
+
+
+@_solve_op.register_fake
+def _(
+    x: Tensor,
+    h: Tensor,
+    k: Tensor,
+    a: Tensor,
+    b: Tensor,
+    p: Tensor,
+    divergence: str,
+    tol: float,
+    max_iter: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(h), torch.empty_like(b), b.new_empty(())

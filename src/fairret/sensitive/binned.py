@@ -1,0 +1,109 @@
+"""Amounts cut in bins: one-hot, a bin a column of S."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from fairret.errors import DtypeError, RangeError
+from fairret.sensitive.categorical import one_hot
+from fairret.sensitive.columns import ColumnName, text
+from fairret.sensitive.frame import Block, Frame
+from fairret.sensitive.trait import (
+    Encoding,
+    Rules,
+    Trait,
+    check_column_name,
+    finite_and_increasing,
+)
+
+
+@dataclass(frozen=True)
+class Binned(Trait):
+    """An amount that puts every row in one bin.
+
+    Bins are closed on the left: with ``edges=[30, 50]``, 30 is in the second bin and
+    50 in the third. A missing value is in no bin. All bins become columns of S,
+    whether a training row is in them or not.
+
+    Args:
+        column: The column's name.
+        edges: Where to cut, in increasing order.
+        labels: The bins' names, one more than edges. Without them a bin is named by
+            its interval: "age<30", "30<=age<50", "age>=50".
+
+    Raises:
+        DtypeError: If ``column`` is not a name, or ``labels`` is a single text.
+        RangeError: If ``edges`` are not finite and increasing, or ``labels`` are not
+            one more, all different.
+    """
+
+    column: ColumnName
+    edges: Sequence[float]
+    labels: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_column_name(self.column)
+        edges = list(self.edges)
+        if not edges or not finite_and_increasing(edges):
+            raise RangeError(
+                "`edges` must be finite numbers that increase, at least one; got "
+                f"{edges}. Sort them, and leave out the two ends: the first and the "
+                "last bin are open."
+            )
+        object.__setattr__(self, "edges", tuple(float(edge) for edge in edges))
+        if self.labels is None:
+            return
+        if isinstance(self.labels, str):
+            raise DtypeError(
+                f"`labels` must be a list of {len(edges) + 1} names; got the text "
+                f"{self.labels!r}. Write one name for each bin."
+            )
+        labels = [str(label) for label in self.labels]
+        if len(labels) != len(edges) + 1 or len(set(labels)) < len(labels):
+            raise RangeError(
+                f"`labels` must be {len(edges) + 1} different names for "
+                f"{len(edges)} edges; got {labels}. Write one name for each bin, "
+                "below the first edge and above the last one too."
+            )
+        object.__setattr__(self, "labels", tuple(labels))
+
+    @property
+    def columns(self) -> tuple[ColumnName, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def kind(self) -> str:
+        """The word with the edges, for a column may be cut in two ways."""
+        return "binned at " + ", ".join(map(text, self.edges))
+
+    def learn(self, frame: Frame, rules: Rules) -> Cut:
+        """Name the bins; nothing else depends on the training rows."""
+        frame.column(self.column).check_observed()
+        return Cut(self._names(), self.column, tuple(self.edges))
+
+    def _names(self) -> tuple[str, ...]:
+        if self.labels is not None:
+            return tuple(f"{self.column}={label}" for label in self.labels)
+        cuts = [text(edge) for edge in self.edges]
+        inner = (f"{left}<={self.column}<{right}" for left, right in pairwise(cuts))
+        return (f"{self.column}<{cuts[0]}", *inner, f"{self.column}>={cuts[-1]}")
+
+
+@dataclass(frozen=True, eq=False)
+class Cut(Encoding):
+    """A binned trait after training."""
+
+    names: tuple[str, ...]
+    column: ColumnName
+    edges: tuple[float, ...]
+
+    def encode(self, frame: Frame) -> Block:
+        """Put a 1 in the column of every row's bin."""
+        x = frame.column(self.column).numbers
+        codes = np.searchsorted(self.edges, x, side="right")
+        return one_hot(np.where(np.isnan(x), -1, codes), len(self.names))

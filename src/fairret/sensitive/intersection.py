@@ -1,0 +1,176 @@
+"""Intersections: what a row is in two traits or more at once (App. B.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairret.errors import ArgumentError, DtypeError, RangeError
+from fairret.sensitive.columns import ColumnName, listing
+from fairret.sensitive.frame import Block, Frame
+from fairret.sensitive.trait import Encoding, Rules, Trait, check_column_name
+
+SIGN = " × "
+MAX_COMBINATIONS = 100_000  # each has an entry in the table of sizes
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Intersection:
+    """Every combination of the groups of two traits or more.
+
+    Fairness in each trait is not fairness in their intersections (Remark 2 of the
+    paper). The membership in an intersection is the product of the memberships, so
+    it works for soft and continuous traits as well.
+
+    Args:
+        traits: The traits to cross. A name stands for the trait of that column in
+            the encoder's list, or, if the list has none, for a trait that is encoded
+            for the intersection only.
+        min_size: Keep a combination only if its memberships in the training rows add
+            up to at least this; the others are in :attr:`SensitiveEncoder.dropped`.
+
+    Raises:
+        ArgumentError: If there are fewer than two traits, or a column is in two.
+        DtypeError: If one is neither a name nor a trait.
+        RangeError: If ``min_size`` is not a positive number.
+    """
+
+    traits: tuple[ColumnName | Trait, ...]
+    min_size: float
+
+    def __init__(self, *traits: ColumnName | Trait, min_size: float = 1) -> None:
+        for trait in traits:
+            if isinstance(trait, Intersection):
+                raise DtypeError(
+                    f"`traits` of an intersection must be plain traits; got {trait}. "
+                    "Name all the traits in a single intersection."
+                )
+            if not isinstance(trait, Trait):
+                check_column_name(trait)
+        object.__setattr__(self, "traits", traits)
+        object.__setattr__(self, "min_size", min_size)
+        if len(traits) < 2 or len(set(self.columns)) < len(self.columns):
+            raise ArgumentError(
+                "`traits` must be at least two traits with no column in common; got "
+                f"{listing(traits) or 'none'}. Name one more, or remove the repeated."
+            )
+        if not (min_size > 0 and math.isfinite(min_size)):
+            raise RangeError(
+                f"`min_size` must be a positive number; got {min_size!r}. Use 1 to "
+                "keep every combination that occurs."
+            )
+
+    def __repr__(self) -> str:
+        traits = ", ".join(map(repr, self.traits))
+        return f"Intersection({traits}, min_size={self.min_size!r})"
+
+    @property
+    def columns(self) -> tuple[ColumnName, ...]:
+        """The columns of the data that the traits read."""
+        return tuple(
+            column
+            for trait in self.traits
+            for column in (trait.columns if isinstance(trait, Trait) else (trait,))
+        )
+
+
+@dataclass(frozen=True)
+class Cross:
+    """An intersection whose traits are all known: no bare names."""
+
+    parts: tuple[Trait, ...]
+    min_size: float
+
+    @property
+    def columns(self) -> tuple[ColumnName, ...]:
+        """The columns of the data that the traits read."""
+        return tuple(column for part in self.parts for column in part.columns)
+
+    @property
+    def label(self) -> str:
+        """The names of the traits, crossed."""
+        return SIGN.join(part.label for part in self.parts)
+
+    @property
+    def long_label(self) -> str:
+        """The names of the traits with their kinds, crossed."""
+        return SIGN.join(part.long_label for part in self.parts)
+
+    def learn(self, parts: Sequence[Encoding], frame: Frame, rules: Rules) -> Crossed:
+        """Keep the combinations that are large enough.
+
+        Raises:
+            RangeError: If none is, or too many are.
+        """
+        count = math.prod(len(part.names) for part in parts)
+        if count > MAX_COMBINATIONS:
+            raise RangeError(
+                f"The intersection {self.label!r} in `traits` must have at most "
+                f"{MAX_COMBINATIONS} combinations; got {count}. Merge small "
+                "categories, or cross fewer traits."
+            )
+        blocks = [frame.encode(part) for part in parts]
+        everyone = np.arange(len(frame)), np.ones(len(frame))
+        sizes = dict(combination_sizes(blocks, *everyone))
+        # Memberships are rounded to float32: ten of 0.7 must reach a size of 7.
+        limit = self.min_size * (1 - 1e-6)
+        kept = [c for c, size in sizes.items() if size >= limit]
+        if not 0 < len(kept) <= rules.max_categories:
+            remedy = "Raise" if kept else "Lower"
+            raise RangeError(
+                f"The intersection {self.label!r} in `traits` must keep at least one "
+                f"combination and at most {rules.max_categories} (`max_categories`); "
+                f"got {len(kept)} of `min_size` {self.min_size:g} or more, the largest "
+                f"being {max(sizes.values()):g}. {remedy} `min_size`."
+            )
+        dropped = {_name(parts, c): size for c, size in sizes.items() if size < limit}
+        names = tuple(_name(parts, c) for c in kept)
+        return Crossed(names, tuple(parts), tuple(kept), dropped)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed(Encoding):
+    """An intersection after training."""
+
+    names: tuple[str, ...]
+    parts: tuple[Encoding, ...]
+    combinations: tuple[tuple[int, ...], ...]
+    dropped: Mapping[str, float]
+
+    def encode(self, frame: Frame) -> Block:
+        """Multiply the memberships of every combination that was kept."""
+        blocks = [frame.encode(part) for part in self.parts]
+        block = np.empty((len(frame), len(self.names)), dtype=np.float32, order="F")
+        for j, combination in enumerate(self.combinations):
+            columns = [s[:, k] for s, k in zip(blocks, combination, strict=True)]
+            block[:, j] = np.prod(columns, axis=0)
+        return block
+
+
+def combination_sizes(
+    blocks: Sequence[Block],
+    rows: npt.NDArray[np.intp],
+    weight: npt.NDArray[np.float64],
+    prefix: tuple[int, ...] = (),
+) -> Iterator[tuple[tuple[int, ...], float]]:
+    r"""Sum the membership of every combination, :math:`\sum_i \prod_p S^p_{i k_p}`.
+
+    Each level goes on with the rows that are left, so that one-hot traits cost
+    :math:`O(n \sum_p d_p)`, not the product of all :math:`d_p`.
+    """
+    if not blocks:
+        yield prefix, float(weight.sum())
+        return
+    for k in range(blocks[0].shape[1]):
+        w = weight * blocks[0][rows, k]
+        some = np.flatnonzero(w)
+        yield from combination_sizes(blocks[1:], rows[some], w[some], (*prefix, k))
+
+
+def _name(parts: Sequence[Encoding], combination: tuple[int, ...]) -> str:
+    names = (part.names[k] for part, k in zip(parts, combination, strict=True))
+    return SIGN.join(names)

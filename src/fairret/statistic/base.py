@@ -1,0 +1,297 @@
+r"""Linear-fractional statistics (Def. 2): what a subclass says, and what it gets."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from fairret.checks import (
+    Inputs,
+    check_batch,
+    full_precision,
+    nearest,
+    sort_positional,
+)
+from fairret.errors import ArgumentError, ShapeError, StatisticError
+from fairret.statistic.constraint import Line, fix
+from fairret.statistic.registry import register
+from fairret.statistic.sums import Coefficients, Sums, ratio, weighted_sums
+
+Coefficient: TypeAlias = Tensor | float
+FUNCTIONS = ("nom_intercept", "nom_slope", "denom_intercept", "denom_slope")
+OTHER_SPELLING = {"nom_intercept": "num_intercept", "nom_slope": "num_slope"}
+
+
+class Need(NamedTuple):
+    """An input of one of the four functions."""
+
+    parameter: str  # how the function calls it
+    source: str  # how the caller does
+    required: bool
+
+
+class LinearFractionalStatistic(nn.Module):
+    r"""A ratio of two sums that are linear in the scores (Def. 2).
+
+    .. math::
+        \gamma(k; h) = \frac{\sum_i w_i S_{ik} (\alpha_0 + h_i \beta_0)}
+                            {\sum_i w_i S_{ik} (\alpha_1 + h_i \beta_1)}
+
+    A subclass has up to four functions: `nom_intercept` for :math:`\alpha_0`,
+    `nom_slope` for :math:`\beta_0`, `denom_intercept` for :math:`\alpha_1` and
+    `denom_slope` for :math:`\beta_1`. Each names the inputs that it needs: `feat`,
+    `label`, or any keyword that the caller hands to the loss. It returns a number or
+    one number for every row. A function that is left out stands for 0.
+
+    Example:
+        >>> import torch
+        >>> class SharePaid(LinearFractionalStatistic, name="share_paid"):
+        ...     def nom_slope(self, amount):
+        ...         return amount
+        ...
+        ...     def denom_intercept(self, amount):
+        ...         return amount
+        >>> prob = torch.tensor([0.2, 0.4, 0.6])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> SharePaid()(prob, sens, amount=torch.tensor([1.0, 3.0, 5.0]))
+        tensor([0.3500, 0.6000])
+    """
+
+    name: ClassVar[str | None] = None
+    stacked: ClassVar[bool] = False
+    _needs: dict[str, tuple[Need, ...]] = {}  # noqa: RUF012 -- never changed in place
+
+    def __init_subclass__(
+        cls, name: str | None = None, aliases: Sequence[str] = (), **kwargs: object
+    ) -> None:
+        """Unify the spellings, note the inputs of each function, register the name."""
+        super().__init_subclass__(**kwargs)
+        _unify_spelling(cls)
+        cls._needs = {
+            function: _inputs_of(getattr(cls, function), cls, function)
+            for function in FUNCTIONS
+            if hasattr(cls, function)
+        }
+        if cls._needs and not any(f.startswith("denom") for f in cls._needs):
+            raise StatisticError(
+                f"`{cls.__name__}` must define `denom_intercept` or `denom_slope`; "
+                f"got only {', '.join(cls._needs)}. Without a denominator there is "
+                "nothing to divide by (Def. 2); a plain mean has `denom_intercept` 1."
+            )
+        cls.name = name
+        for key in (name, *aliases):
+            if key is not None:
+                register(key, cls)
+
+    @property
+    def parts(self) -> tuple["LinearFractionalStatistic", ...]:
+        """The K statistics computed side by side: itself, or the members of a stack."""
+        return (self,)
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """Names of the inputs that the statistic cannot do without."""
+        return frozenset(need.source for need in self._all_needs() if need.required)
+
+    def forward(
+        self,
+        prob: Tensor,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        **inputs: object,
+    ) -> Tensor:
+        r"""Compute :math:`\gamma(k; h)` of every group.
+
+        Args:
+            prob: Probabilities or decisions, `(n,)` or `(n, 1)`.
+            *args: `[feat,] sens[, label]`, each also by keyword.
+            feat: Features, for a statistic that asks for them.
+            sens: Memberships, `(n, d_s)`.
+            label: Labels, `(n,)` or `(n, 1)`.
+            weight: Sample weights, `(n,)` or `(n, 1)`.
+            **inputs: Whatever else the statistic asks for by name.
+
+        Returns:
+            `(d_s,)`, or `(K, d_s)` for a stack; NaN for a group that nobody counts in.
+        """
+        if args and args[0] is None and sens is None:  # 0.1.3: None stands for all
+            return self.overall_statistic(
+                prob, *args[1:], feat=feat, label=label, weight=weight, **inputs
+            )
+        sums = self.sums(
+            prob, *args, feat=feat, sens=sens, label=label, weight=weight, **inputs
+        )
+        return ratio(sums)
+
+    def sums(
+        self,
+        prob: Tensor,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        **inputs: object,
+    ) -> Sums:
+        """Sum numerator and denominator of every group; called like the statistic."""
+        named = sort_positional(args, feat, sens, label)
+        batch = check_batch(prob, *named, weight, inputs, name="prob")
+        return self._sums(batch)
+
+    def overall(
+        self,
+        prob: Tensor,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        **inputs: object,
+    ) -> Tensor:
+        r"""Compute :math:`\bar\gamma(h)` of the whole batch: `()`, stacked `(K,)`.
+
+        The positional arguments after `prob` are `[feat,] label`.
+        """
+        named = sort_positional(args, feat, None, label, grouped=False)
+        batch = check_batch(prob, *named, weight, inputs, name="prob", grouped=False)
+        return ratio(self._sums(batch))
+
+    def overall_statistic(
+        self, prob: Tensor, *args: Tensor | None, **inputs: object
+    ) -> Tensor:
+        """0.1.3's :meth:`overall`, with a last dimension of 1 to set beside groups."""
+        return self.overall(prob, *args, **inputs).unsqueeze(-1)  # type: ignore[arg-type]
+
+    def num(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
+        """0.1.3's name of the numerator in :meth:`sums`."""
+        return self.sums(prob, *args, **inputs).num  # type: ignore[arg-type]
+
+    def denom(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
+        """0.1.3's name of the denominator in :meth:`sums`."""
+        return self.sums(prob, *args, **inputs).den  # type: ignore[arg-type]
+
+    def fixed_constraint(
+        self, fix_value: Tensor, sens: Tensor, *args: Tensor, **inputs: object
+    ) -> Line:
+        r"""Write :math:`\gamma(k; f) = c` as a linear constraint (Prop. 1).
+
+        Returns:
+            Intercept and slope, `(n, K d_s)`: parity holds at c if and only if
+            `(intercept + slope * f[:, None]).sum(0)` is zero.
+        """
+        label = args[-1] if args else inputs.pop("label", None)
+        batch = check_batch(
+            torch.zeros_like(sens[:, 0]), None, sens, label, None, inputs, name="prob"
+        )
+        c = torch.as_tensor(fix_value).to(batch.pred).flatten()
+        line = fix(self.coefficients(batch), c.expand(len(self.parts)))
+        rows = [(side.T.unsqueeze(2) * sens.unsqueeze(1)).flatten(1) for side in line]
+        return Line(*rows)
+
+    def coefficients(self, batch: Inputs) -> Coefficients:
+        """Evaluate the four functions of every part, each `(K, n)`."""
+        self._check_names(batch)
+        rows = (
+            torch.stack([part._evaluate(function, batch) for part in self.parts])
+            for function in FUNCTIONS
+        )
+        return Coefficients(*rows)
+
+    def _sums(self, batch: Inputs) -> Sums:
+        coef = self.coefficients(batch)
+        with full_precision(batch.pred.device):
+            sums = weighted_sums(batch.pred, batch.sens, batch.weight, coef)
+        return sums if self.stacked else Sums(sums.num[0], sums.den[0])
+
+    def _evaluate(self, function: str, batch: Inputs) -> Tensor:
+        if function not in self._needs:
+            return torch.zeros_like(batch.pred)
+        given = {
+            need.parameter: batch.named[need.source]
+            for need in self._needs[function]
+            if need.source in batch.named
+        }
+        value = getattr(self, function)(**given)
+        return _as_coefficient(value, batch, f"{type(self).__name__}.{function}")
+
+    def _all_needs(self) -> list[Need]:
+        return [
+            need
+            for part in self.parts
+            for needs in part._needs.values()
+            for need in needs
+        ]
+
+    def _check_names(self, batch: Inputs) -> None:
+        needs = self._all_needs()
+        for need in needs:
+            if need.required and need.source not in batch.named:
+                raise ArgumentError(
+                    f"`{need.source}` is required by {type(self).__name__}; it did not "
+                    f"come with the call. Pass `{need.source}=...`."
+                )
+        known = {need.source for need in needs}
+        for name in batch.named:
+            if name not in known and name not in ("feat", "label"):
+                raise ArgumentError(
+                    f"`{name}` must be an input of the statistic or an option of the "
+                    f"call; {type(self).__name__} asks for "
+                    f"{', '.join(sorted(known)) or 'nothing'}."
+                    f"{nearest(name, ['weight', *known])} Leave it out otherwise."
+                )
+
+
+def _as_coefficient(value: object, batch: Inputs, where: str) -> Tensor:
+    if isinstance(value, int | float):
+        return torch.full_like(batch.pred, float(value))
+    if isinstance(value, Tensor):
+        value = value.to(batch.pred)
+        if value.dim() == 0:
+            return value.expand_as(batch.pred)
+        if value.dim() == 2 and value.shape[1] == 1:
+            value = value[:, 0]
+        if value.shape == batch.pred.shape:
+            return value
+        got = f"shape {tuple(value.shape)}"
+    else:
+        got = type(value).__name__
+    raise ShapeError(
+        f"`{where}` must return a number or a tensor of shape (n,) or (n, 1) with "
+        f"n={batch.n}; got {got}. Return one number for every row."
+    )
+
+
+def _unify_spelling(cls: type) -> None:
+    """Make 0.1.3's `num_` a second name of `nom_`, whichever the class was given."""
+    for ours, theirs in OTHER_SPELLING.items():
+        own = vars(cls)
+        if ours in own and theirs in own:
+            raise StatisticError(
+                f"`{cls.__name__}` must define `{ours}` or `{theirs}`, which are one; "
+                "got both. Delete one of them."
+            )
+        if theirs in own:
+            setattr(cls, ours, own[theirs])
+        elif ours in own:
+            setattr(cls, theirs, own[ours])
+
+
+def _inputs_of(
+    function: Callable[..., object], cls: type, name: str
+) -> tuple[Need, ...]:
+    """Read a function's inputs off its signature."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind not in (
+            parameter.POSITIONAL_OR_KEYWORD,
+            parameter.KEYWORD_ONLY,
+        ):
+            raise StatisticError(
+                f"`{cls.__name__}.{name}` must name its inputs; got `{parameter}`. "
+                "Write them out, as in `def nom_slope(self, feat, label)`."
+            )
+    return tuple(Need(p.name, p.name, p.default is p.empty) for p in parameters)
