@@ -116,6 +116,7 @@ TWO = {"x": ["t", "u", "t"], "y": ["v", "v", "w"]}
 
 WRONG_DATA = {
     "codes": ("x", [4, 2, 3], RangeError, r"codes or amounts.*`Categorical\('x'\)`"),
+    "many codes": ("x", list(range(20)), RangeError, "got 20 distinct .* and 15 more"),
     "codes with a gap": ("x", [4.0, 2.0, 3.0, np.nan], RangeError, "3 distinct values"),
     "dates": ("x", pd.to_datetime(["2020-02-01"]), DtypeError, "by its name alone"),
     "nothing": ("x", [None, np.nan], RangeError, "2 rows, all missing"),

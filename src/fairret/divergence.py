@@ -38,8 +38,14 @@ class Divergence(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        r""":math:`D(f \| h)` of every row, differentiable in the scores."""
+    def value(
+        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
+    ) -> Tensor:
+        r""":math:`D(f \| h)` of every row, differentiable in the scores.
+
+        Where D has a kink at f = h, t is its slope in h: that of the projection with
+        multipliers :math:`t_i = \nu \cdot a_i`, by the envelope theorem.
+        """
 
     def __repr__(self) -> str:
         """Show the class, which is all there is to know."""
@@ -67,7 +73,9 @@ class KullbackLeibler(SmoothDivergence):
 
     name = "kl"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+    def value(
+        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
+    ) -> Tensor:
         # -f log h - (1 - f) log(1 - h) = softplus(x) - f x, also where x is extreme
         cross_entropy = F.softplus(scores.logit) - f * scores.logit
         return cross_entropy + torch.xlogy(f, f) + torch.xlogy(u, u)
@@ -89,7 +97,9 @@ class JensenShannon(SmoothDivergence):
 
     name = "js"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+    def value(
+        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
+    ) -> Tensor:
         _, h, k = scores
         m, rest = (f + h) / 2, (u + k) / 2
         own = torch.xlogy(f, f / m) + torch.xlogy(u, u / rest)
@@ -126,7 +136,9 @@ class SquaredEuclidean(SmoothDivergence):
 
     name = "sed"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+    def value(
+        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
+    ) -> Tensor:
         return 2 * (f - scores.h).square()
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
@@ -152,7 +164,9 @@ class ChiSquared(SmoothDivergence):
     def _variance(self, scores: Scores) -> Tensor:
         return (scores.h * scores.k).clamp_min(self.least_variance)
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+    def value(
+        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
+    ) -> Tensor:
         return (f - scores.h).square() / self._variance(scores)
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
@@ -170,8 +184,14 @@ class TotalVariation(Divergence):
 
     name = "tv"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        return (f - scores.h).abs()
+    def value(
+        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
+    ) -> Tensor:
+        apart = f - scores.h
+        if t is None:
+            return apart.abs()
+        slope = torch.where(apart == 0, t.clamp(-1, 1), -apart.sign()).detach()
+        return apart.detach().abs() + slope * (scores.h - scores.h.detach())
 
 
 def _clipped_line(h: Tensor, rate: Tensor, t: Tensor) -> Minimiser:

@@ -73,7 +73,7 @@ def project(
         >>> sens = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
         >>> result = project(prob, sens, statistic="pr")
         >>> result.f_star.round(3)
-        array([0.386, 0.614, 0.386, 0.614])
+        array([0.38, 0.62, 0.38, 0.62])
         >>> result.status.name
         'CONVERGED'
     """

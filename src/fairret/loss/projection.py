@@ -9,6 +9,7 @@ from fairret.checks import full_precision, sort_positional
 from fairret.divergence import (
     Divergence,
     Scores,
+    SmoothDivergence,
     get_divergence,
     scores_from_logit,
     scores_from_prob,
@@ -103,7 +104,9 @@ class ProjectionLoss(FairnessLoss):
             problem, self.divergence, tol=self.tol, max_iter=self.max_iter
         )
         # step (ii) holds f* fixed: the solver ran on detached tensors
-        loss = problem.p @ self.divergence.value(f_star, 1 - f_star, scores)
+        smooth = isinstance(self.divergence, SmoothDivergence)
+        t = None if smooth else nu @ problem.a
+        loss = problem.p @ self.divergence.value(f_star, 1 - f_star, scores, t)
         if self.gradient == "exact" and batch.target is None:
             slope = _slope_in_c(batch, problem.p, f_star, nu, mask)
             sound = (residual <= self.tol) & (nu.abs().amax() < LARGEST_MULTIPLIER)

@@ -125,6 +125,7 @@ class SensitiveEncoder:
             S, float32, of shape (n, d_s), with values in [0, 1].
 
         Raises:
+            ArgumentError: If an intersection names a column that has two traits.
             DtypeError: If a column holds what its trait cannot take.
             NameNotFoundError: If a column is missing.
             RangeError: If a column has values that its trait must not have.
@@ -262,7 +263,8 @@ def _positions(
     start = 0
     for trait, part in zip(traits, encodings, strict=True):
         label = trait.label if shared[trait.label] == 1 else trait.long_label
-        positions[label] = tuple(range(start, start + len(part.names)))
+        own = range(start, start + len(part.names))
+        positions[label] = (*positions.get(label, ()), *own)
         start += len(part.names)
     return positions
 

@@ -87,9 +87,7 @@ def _holds_numbers(column: Column) -> bool:
     if column.kind != "O":
         return column.kind in "iuf"
     values, declared = column.distinct.values, column.distinct.ordered
-    return not declared and all(
-        is_number(value) and not isinstance(value, (bool, np.bool_)) for value in values
-    )
+    return not declared and all(is_number(value) for value in values)
 
 
 def _find(name: ColumnName, plain: list[Trait], frame: Frame) -> Trait:

@@ -1,0 +1,99 @@
+"""The released fairret 0.1.3: installed into a folder, driven in its own process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from measure import Block
+
+HERE = Path(__file__).parent
+FOLDER = HERE / ".peers" / "fairret-0.1.3"
+STAMP = FOLDER / ".installed"
+CONSTRAINTS = HERE.parent / "constraints.txt"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+class PeerError(RuntimeError):
+    """The released package cannot be installed or does not answer."""
+
+
+def install() -> None:
+    """Install the released package and cvxpy, but not torch, unless they are there."""
+    if STAMP.exists():
+        return
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade"]
+    pip += ["--disable-pip-version-check", "--target", str(FOLDER)]
+    for what in (
+        ["--no-deps", "fairret==0.1.3"],  # its torch is that of this environment
+        ["-c", str(CONSTRAINTS), "cvxpy"],
+    ):
+        done = subprocess.run([*pip, *what], capture_output=True, text=True)
+        if done.returncode:
+            said = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
+            raise PeerError(
+                f"`pip install {what[-1]}` must work for the comparison with fairret "
+                f"0.1.3; it failed ({said[-1] if said else 'no message'}). Check the "
+                "connection to the package index and run `make bench` again."
+            )
+    if (FOLDER / "torch").exists():
+        raise PeerError(f"{FOLDER} must not hold a torch of its own; delete it.")
+    STAMP.touch()
+
+
+class Peer:
+    """A process that runs the released package on the batches in a file."""
+
+    def __init__(self, data: Path) -> None:
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | ONE_THREAD
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "peer_worker.py"), str(FOLDER), str(data)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
+        )
+        self.failures = 0  # how often it went on without a projection
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _ask(self, **request: object) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            raise PeerError("The process of fairret 0.1.3 ended; see its message above.")
+        answer = json.loads(line)
+        self.failures += answer["failures"]
+        return answer
+
+    def block(self, loss: str, statistic: str) -> Block:
+        """Give the block that times one of its losses."""
+
+        def block(repeats: int) -> list[float]:
+            answer = self._ask(loss=loss, statistic=statistic, repeats=repeats)
+            seconds: list[float] = answer["seconds"]
+            return seconds
+
+        return block
+
+    def residuals(self, loss: str, statistic: str) -> dict[str, list[float]]:
+        """Residuals of its projections: the solver's answer, and what the loss uses."""
+        answer = self._ask(loss=loss, statistic=statistic)
+        found: dict[str, list[float]] = answer["residuals"]
+        return found

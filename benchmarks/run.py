@@ -1,0 +1,42 @@
+"""Measure the speed targets in one run and print ratios.
+
+    python benchmarks/run.py [--quick]
+"""
+
+import argparse
+import sys
+import time
+
+import peer
+import projection_speed
+import scaling
+import torch
+import training_step
+from report import Row, machine, table
+
+
+def main() -> int:
+    """Print the table; a missed target is a line of it, not a failure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and sizes")
+    quick = parser.parse_args().quick
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    rows: list[Row] = []
+    failed = 0
+    try:
+        peer.install()
+        rows += projection_speed.run(quick)
+    except peer.PeerError as error:
+        print(error, file=sys.stderr)
+        failed = 1
+    rows += training_step.run(quick)
+    rows += scaling.run(quick)
+    print(machine(peer.FOLDER))
+    print(f"{time.perf_counter() - start:.0f} s{', quick' if quick else ''}\n")
+    print(table(rows))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""A degenerate batch is not bad input: finite loss, finite gradient."""
+
+import pytest
+import torch
+from batches import LOSSES, PROJECTIONS, STATISTICS, sample
+
+from fairret import Status
+from fairret.loss import KLProjectionLoss, NormLoss, ProjectionLoss
+
+N = 24
+
+
+def assert_finite(loss, logit, *rest, **options):
+    logit = logit.clone().requires_grad_()
+    value = loss(logit, *rest, **options)
+    assert torch.isfinite(value)
+    assert value >= 0
+    value.backward()
+    assert torch.isfinite(logit.grad).all()
+    return value.detach()
+
+
+def batches():
+    logit, sens, label = sample(N, "three", seed=1).to(torch.float32)
+    one = torch.ones(N)
+    absent = sens.clone()
+    absent[:, 2] = 0
+    alone = torch.zeros(N, 3)
+    alone[:, 1] = 1
+    yield "absent group", (logit, absent, label)
+    yield "one group", (logit, alone, label)
+    yield "nobody in any group", (logit, 0 * sens, label)
+    yield "positives only", (logit, sens, one)
+    yield "negatives only", (logit, sens, 0 * one)
+    yield "one row", (logit[:1], sens[:1], label[:1])
+    yield "two rows", (logit[:2], sens[:2], label[:2])
+    for size in (20.0, 90.0, 1e4, torch.inf):
+        yield f"saturated at {size}", (size * torch.sign(logit), sens, label)
+        yield f"all at {size}", (size * one, sens, label)
+        yield f"all at {-size}", (-size * one, sens, label)
+        mixed = torch.where(sens[:, 0] == 1, -size * one, logit)
+        yield f"one group at {-size}", (mixed, sens, label)
+    yield "scores below the range of float32", (-100 * one - logit, sens, label)
+    yield "equal scores", (0.3 * one, sens, label)
+    yield "same trait twice", (logit, torch.cat((sens, sens), 1), label)
+
+
+BATCHES = dict(batches())
+
+
+@pytest.mark.parametrize("case", BATCHES)
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_loss_and_gradient_are_finite(loss_cls, case):
+    for name in (*STATISTICS, "tpr+ppv"):
+        assert_finite(loss_cls(name), *BATCHES[case])
+
+
+@pytest.mark.parametrize("case", BATCHES)
+@pytest.mark.parametrize("loss_cls", PROJECTIONS)
+def test_exact_gradient_is_finite_too(loss_cls, case):
+    for name in ("pr", "ppv", "for", "fn_fp"):
+        assert_finite(loss_cls(name, gradient="exact"), *BATCHES[case])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_half_precision_is_finite_on_ordinary_batches(loss_cls, dtype):
+    batch = sample(N, seed=2)
+    logit = batch.logit.to(dtype).requires_grad_()
+    loss_cls("tpr")(logit, *batch[1:]).backward()
+    assert torch.isfinite(logit.grad).all()
+    assert logit.grad.dtype == dtype
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_zero_weight_for_all_costs_nothing(loss_cls):
+    batch = sample(N, seed=3)
+    assert_finite(loss_cls("tpr"), *batch, weight=torch.zeros(N))
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_probabilities_of_zero_and_one_are_finite(loss_cls):
+    batch = sample(N, seed=4)
+    prob = (batch.logit > 0).double()
+    for name in STATISTICS:
+        assert_finite(loss_cls(name), prob, *batch[1:], pred_as_logit=False)
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+@pytest.mark.parametrize("target", [-0.5, 0.0, 1.0, 1.7, 1e6])
+def test_target_out_of_reach_is_finite(loss_cls, target):
+    batch = sample(N, seed=5)
+    assert_finite(loss_cls("tpr"), *batch, target_statistic=target)
+
+
+@pytest.mark.parametrize("divergence", ["kl", "js", "sed", "chi2", "tv"])
+def test_target_out_of_reach_is_reported_with_the_least_gap(divergence):
+    batch = sample(N, seed=6)
+    found = ProjectionLoss("pr", divergence).project(
+        batch.logit, batch.sens, target_statistic=1.25
+    )
+    assert found.status is Status.INFEASIBLE
+    # 1.25 cannot be reached: all scores at 1 miss it by 0.25 of every group
+    assert found.residual == pytest.approx(0.25, abs=1e-4)
+    assert found.f_star.min() > 0.999
+
+
+def test_absent_group_has_violation_zero():
+    logit, sens, _ = BATCHES["absent group"]
+    present = torch.tensor([0, 1, 3, 4, 5, 6, 7, 8])
+    torch.testing.assert_close(
+        NormLoss("pr")(logit, sens), NormLoss("pr")(logit, sens[:, present])
+    )
+    torch.testing.assert_close(
+        KLProjectionLoss("pr")(logit, sens),
+        KLProjectionLoss("pr")(logit, sens[:, present]),
+    )
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_group_that_cannot_be_estimated_is_left_out_by_every_loss(loss_cls):
+    """Treatment equality in a group without negatives has a zero denominator."""
+    batch = sample(60, seed=7)
+    label = torch.where(batch.sens[:, 1] == 1, torch.ones_like(batch.label), batch.label)
+    others = batch.sens.clone()
+    others[:, 1] = 0
+    loss = loss_cls("fn_fp")
+    torch.testing.assert_close(
+        loss(batch.logit, batch.sens, label),
+        loss(batch.logit, others, label),
+        rtol=1e-6,
+        atol=1e-8,
+    )
