@@ -85,9 +85,11 @@ def test_minimiser_is_finite_for_extreme_scores_and_multipliers(divergence, t):
 
 
 def test_jensen_shannon_has_no_complex_root_where_the_discriminant_vanishes():
-    scores = scores_from_logit(torch.tensor([500.0], dtype=torch.float64))
-    t = torch.tensor([math.log(2) / 2], dtype=torch.float64)  # r = 1/2, h = 1
-    assert torch.isfinite(DIVERGENCES["js"].minimise(scores, t).f).all()
+    scores = scores_from_logit(torch.full((201,), 500.0, dtype=torch.float64))
+    near = torch.linspace(-1e-14, 1e-14, 201, dtype=torch.float64)
+    f, u, _ = DIVERGENCES["js"].minimise(scores, math.log(2) / 2 + near)  # r = 1/2
+    assert (f <= 1).all()
+    assert (u >= 0).all()
 
 
 def test_total_variation_takes_its_slope_at_the_kink_from_the_multiplier():

@@ -102,9 +102,10 @@ class JensenShannon(SmoothDivergence):
     ) -> Tensor:
         _, h, k = scores
         m, rest = (f + h) / 2, (u + k) / 2
-        own = torch.xlogy(f, f / m) + torch.xlogy(u, u / rest)
-        other = torch.xlogy(h, h / m) + torch.xlogy(k, k / rest)
-        return (own + other) / 2
+        # not f log(f / m): its gradient in h is 0 / 0 where f = 0
+        own = torch.xlogy(f, f) + torch.xlogy(u, u)
+        other = h * h.log() + k * k.log()
+        return (own + other) / 2 - m * m.log() - rest * rest.log()
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         _, h, k = scores
@@ -123,7 +124,7 @@ class JensenShannon(SmoothDivergence):
         r = torch.exp(-2 * t.abs())
         half = 1 + far * (1 - r)
         root = torch.sqrt((half.square() - 4 * (1 - r) * r * near).clamp_min(0))
-        small = 2 * r * near / (half + root)
+        small = (2 * r * near / (half + root)).clamp_max(1)
         large = 1 - small
         f, u = torch.where(down, small, large), torch.where(down, large, small)
         tiny = torch.finfo(f.dtype).tiny

@@ -126,7 +126,7 @@ def _set_up(
 
     def scores_of(state: _State) -> Tensor:
         if isinstance(divergence, SmoothDivergence):
-            return state.y[0]
+            return state.y[0].clamp(0, 1)  # y and its distance to 1 drift by rounding
         up, down = state.y[0].chunk(2)
         return (scores.h + up - down).clamp(0, 1)
 
