@@ -66,7 +66,7 @@ def test_exact_gradient_is_finite_too(loss_cls, case):
 @pytest.mark.parametrize("loss_cls", LOSSES)
 def test_half_precision_is_finite_on_ordinary_batches(loss_cls, dtype):
     batch = sample(N, seed=2)
-    logit = batch.logit.to(dtype).requires_grad_()
+    logit = batch.logit.clone().to(dtype).requires_grad_()
     loss_cls("tpr")(logit, *batch[1:]).backward()
     assert torch.isfinite(logit.grad).all()
     assert logit.grad.dtype == dtype

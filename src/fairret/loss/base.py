@@ -152,7 +152,7 @@ class FairnessLoss(nn.Module, ABC):
             weight,
             inputs,
             name="logit" if pred_as_logit else "prob",
-            dtype=None if logit is None else self.compute_dtype(logit),
+            dtype=self.compute_dtype(logit) if isinstance(logit, Tensor) else None,
         )
         assert checked.sens is not None  # check_batch requires it
         a = self.sharpness if sharpness is None else sharpness

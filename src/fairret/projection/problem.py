@@ -60,7 +60,7 @@ def scale(problem: Problem) -> Scaled:
     """Give every constraint the same size, so that a rare group counts in full."""
     scores, a, b, p = problem
     mean_abs = a.abs() @ p
-    rms = torch.sqrt(a.square() @ p)
+    rms = torch.maximum(torch.sqrt(a.square() @ p), mean_abs)  # squares may underflow
     empty = mean_abs == 0
     rms = rms.masked_fill(empty, 1)
     spread = rms / mean_abs.masked_fill(empty, 1)

@@ -1,0 +1,146 @@
+"""Modules, dtypes, devices, autocast and torch.compile."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+from batches import LOSSES, PROJECTIONS, VIOLATIONS, sample
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fairret.loss import KLProjectionLoss, NormLoss
+from fairret.projection import solver
+
+N = 26
+BATCH = sample(N, "three", seed=1).to(torch.float32)
+HOST_READS = {"_local_scalar_dense", "nonzero", "equal", "is_nonzero", "masked_select"}
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_losses_copy_and_pickle(loss_cls):
+    loss = loss_cls("tpr+ppv", sharpness=2.0)
+    expected = loss(*BATCH)
+    buffer = io.BytesIO()
+    torch.save(loss, buffer)
+    buffer.seek(0)
+    for other in (
+        copy.deepcopy(loss),
+        pickle.loads(pickle.dumps(loss)),
+        torch.load(buffer, weights_only=False),
+    ):
+        assert other(*BATCH) == expected
+        assert repr(other) == repr(loss)
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_loss_has_no_state_to_save(loss_cls):
+    assert loss_cls("tpr").state_dict() == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_narrow_dtypes_are_computed_in_float32(loss_cls, dtype):
+    logit = BATCH.logit.clone().to(dtype).requires_grad_()
+    loss = loss_cls("ppv")(logit, BATCH.sens.to(dtype), BATCH.label.to(dtype))
+    assert loss.dtype == torch.float32
+    loss.backward()
+    assert logit.grad.dtype == dtype
+    expected = loss_cls("ppv")(logit.detach().double(), *BATCH[1:])
+    assert expected.dtype == torch.float64
+    torch.testing.assert_close(loss.detach().double(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_autocast_does_not_lose_digits(loss_cls):
+    expected = loss_cls("ppv")(*BATCH)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert loss_cls("ppv")(*BATCH) == expected
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_forward_needs_no_value_of_the_device(loss_cls):
+    """Meta tensors have no values: whatever would wait for the device fails on them."""
+    batch = [x.to("meta") for x in BATCH]
+    logit = batch[0].requires_grad_()
+    loss = loss_cls("ppv")(logit, *batch[1:], weight=batch[2])
+    assert loss.device.type == "meta"
+    assert loss.shape == ()
+    loss.backward()
+    assert logit.grad.shape == logit.shape
+
+
+class NoHostRead(TorchDispatchMode):
+    """Raise where the host would wait for the device."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func.__name__.split(".")[0] not in HOST_READS, func
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("loss_cls", PROJECTIONS)
+def test_solver_for_other_devices_never_waits(loss_cls, monkeypatch):
+    """Run the loop of other devices here, and see that it gives the same answer."""
+    loss = loss_cls("ppv")
+    expected = loss(*BATCH)
+    monkeypatch.setattr(solver, "_solve_with_reads", solver._solve_blindly)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: False)
+    monkeypatch.setattr("fairret.checks._check_range", lambda *_: None)
+    monkeypatch.setattr("fairret.checks._within", lambda *_: True)
+    with NoHostRead():
+        got = loss(*BATCH)
+    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tpr", "tpr+ppv"])
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_compiles_without_a_graph_break(loss_cls, name):
+    torch._dynamo.reset()
+    loss = loss_cls(name)
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    results = []
+    for function in (loss, compiled):
+        logit = BATCH.logit.clone().requires_grad_()
+        value = function(logit, *BATCH[1:])
+        value.backward()
+        results.append((value.detach(), logit.grad))
+    torch.testing.assert_close(*results)
+
+
+def test_compiled_loss_agrees_for_new_values_and_options():
+    torch._dynamo.reset()
+    loss = KLProjectionLoss("fn_fp", gradient="exact", sharpness=2.0)
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    for seed in (3, 4):
+        batch = sample(N, "three", seed).to(torch.float32)
+        options = {"weight": batch.label + 0.5, "target_statistic": 0.8}
+        torch.testing.assert_close(
+            compiled(*batch, **options), loss(*batch, **options)
+        )
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # inductor's own
+def test_model_and_loss_compile_into_one_graph():
+    torch._dynamo.reset()
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
+    head = torch.nn.Linear(8, 1)
+    fairret = NormLoss("tpr")
+
+    def step(feat, sens, label):
+        logit = head(model(feat))
+        return fairret(logit, feat, sens, label)
+
+    feat = torch.randn(N, 4, generator=torch.Generator().manual_seed(0))
+    expected = step(feat, *BATCH[1:])
+    compiled = torch.compile(step, fullgraph=True)  # with the real backend, once
+    torch.testing.assert_close(compiled(feat, *BATCH[1:]), expected)
+
+
+@pytest.mark.parametrize("loss_cls", VIOLATIONS)
+def test_custom_penalty_needs_one_method(loss_cls):
+    class Squared(loss_cls):
+        def penalize_violation(self, violation):
+            return violation.square().sum()
+
+    squared = Squared("pr")(*BATCH[:2])
+    torch.testing.assert_close(squared, NormLoss("pr", 2)(*BATCH[:2]).square())
