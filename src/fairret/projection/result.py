@@ -7,9 +7,12 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
+from fairret.divergence import SquaredEuclidean
+from fairret.projection.interior_point import interior_point
 from fairret.projection.problem import Problem, Scaled, Solution
 
 ArrayT = TypeVar("ArrayT")
+SED = SquaredEuclidean()
 PROOF = 1e-9  # by how much a vector must separate the reachable from zero
 
 
@@ -60,9 +63,14 @@ def proves_infeasible(problem: Problem, v: Tensor) -> bool:
 
 
 def status_of(scaled: Scaled, solution: Solution, tol: float) -> Status:
-    """Say in words why the solver stopped."""
+    """Say why the solver stopped; without a proof in hand, look for one."""
     if solution.residual <= tol:
         return Status.CONVERGED
-    if any(proves_infeasible(scaled.problem, v) for v in (solution.g, solution.nu)):
+    problem = scaled.problem
+    if any(proves_infeasible(problem, v) for v in (solution.g, solution.nu)):
+        return Status.INFEASIBLE
+    # least squares tends to the least gap, and that gap is a proof
+    least = interior_point(scaled, SED, tol=0.0, max_iter=50, read=True)
+    if any(proves_infeasible(problem, v) for v in (least.g, least.nu)):
         return Status.INFEASIBLE
     return Status.ITERATION_LIMIT
