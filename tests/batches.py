@@ -96,7 +96,9 @@ def same_block_per_group(seed: int = 0, d_s: int = 3, block: int = 5) -> Sample:
     return Sample(logit.repeat(d_s), sens, label.repeat(d_s))
 
 
-def balanced(seed: int = 0, d_s: int = 3, block: int = 17, positives: int = 7) -> Sample:
+def balanced(
+    seed: int = 0, d_s: int = 3, block: int = 17, positives: int = 7
+) -> Sample:
     """Equal base rates in all groups: only so can five notions hold at once."""
     rng = torch.Generator().manual_seed(seed)
     sens = torch.eye(d_s, dtype=torch.float64).repeat_interleave(block, 0)

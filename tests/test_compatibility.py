@@ -4,8 +4,8 @@ import importlib
 
 import pytest
 import torch
-from batches import sample
 
+from batches import sample
 from fairret.loss import NormLoss
 from fairret.metric import LinearFractionalParity, gap_abs_max
 from fairret.statistic import (

@@ -2,7 +2,7 @@
 
 import torch
 
-LISTING_1 = '''
+LISTING_1 = """
 import torch
 import torch.nn.functional as F
 
@@ -29,9 +29,9 @@ def train_epoch(train_loader, model, optimizer):
         loss.backward()
         
         optimizer.step()
-'''  # noqa: W293 -- as printed
+"""  # noqa: W293 -- as printed
 
-LISTING_2 = '''
+LISTING_2 = """
 import torch
 
 from fairret.statistic import LinearFractionalStatistic
@@ -53,7 +53,7 @@ class Accuracy(LinearFractionalStatistic, name="acc"):
     # beta_1
     def denom_slope(self, feat, label):
         return torch.zeros(feat.shape[0])
-'''
+"""
 
 
 def data(n=600):

@@ -1,8 +1,9 @@
 """What the released 0.1.3 gets wrong, one test for each defect, named after it."""
 
 import pytest
-import reference
 import torch
+
+import reference
 from batches import (
     LOSSES,
     PROJECTIONS,
@@ -10,7 +11,6 @@ from batches import (
     same_block_per_group,
     sample,
 )
-
 from fairret import Status
 from fairret.errors import RangeError, ShapeError
 from fairret.loss import (

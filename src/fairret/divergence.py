@@ -11,7 +11,6 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from fairret.errors import DtypeError, NameNotFoundError
 
@@ -28,7 +27,6 @@ class Minimiser(NamedTuple):
     r"""The minimiser of :math:`D(f \| h) + t f` over [0, 1] and how fast it moves."""
 
     f: Tensor
-    u: Tensor  # 1 - f
     rate: Tensor  # w' = -df/dt
 
 
@@ -76,9 +74,8 @@ class KullbackLeibler(SmoothDivergence):
     def value(
         self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
     ) -> Tensor:
-        # -f log h - (1 - f) log(1 - h) = softplus(x) - f x, also where x is extreme
-        cross_entropy = F.softplus(scores.logit) - f * scores.logit
-        return cross_entropy + torch.xlogy(f, f) + torch.xlogy(u, u)
+        entropy = torch.xlogy(f, f) + torch.xlogy(u, u)
+        return entropy - f * scores.h.log() - u * scores.k.log()
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return f.log() - u.log() - scores.logit
@@ -89,7 +86,7 @@ class KullbackLeibler(SmoothDivergence):
     def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
         z = scores.logit - t
         f, u = torch.sigmoid(z), torch.sigmoid(-z)
-        return Minimiser(f, u, f * u)
+        return Minimiser(f, f * u)
 
 
 class JensenShannon(SmoothDivergence):
@@ -129,7 +126,7 @@ class JensenShannon(SmoothDivergence):
         f, u = torch.where(down, small, large), torch.where(down, large, small)
         tiny = torch.finfo(f.dtype).tiny
         rate = 1 / self.curvature(f.clamp_min(tiny), u.clamp_min(tiny), scores)
-        return Minimiser(f, u, rate)
+        return Minimiser(f, rate)
 
 
 class SquaredEuclidean(SmoothDivergence):
@@ -199,7 +196,7 @@ def _clipped_line(h: Tensor, rate: Tensor, t: Tensor) -> Minimiser:
     line = h - rate * t
     f = line.clamp(0, 1)
     # a score that lies exactly on a bound still moves: f == line, not 0 < f < 1
-    return Minimiser(f, 1 - f, torch.where(f == line, rate, torch.zeros_like(rate)))
+    return Minimiser(f, torch.where(f == line, rate, 0.0))
 
 
 DIVERGENCES: dict[str, Divergence] = {

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 import torch
-from batches import LOSSES, sample
 
+from batches import LOSSES, sample
 from fairret.errors import (
     ArgumentError,
     DeviceError,

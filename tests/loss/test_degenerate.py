@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from batches import LOSSES, PROJECTIONS, STATISTICS, sample
 
+from batches import LOSSES, PROJECTIONS, STATISTICS, sample
 from fairret import Status
 from fairret.loss import KLProjectionLoss, NormLoss, ProjectionLoss
 
@@ -121,7 +121,9 @@ def test_absent_group_has_violation_zero():
 def test_group_that_cannot_be_estimated_is_left_out_by_every_loss(loss_cls):
     """Treatment equality in a group without negatives has a zero denominator."""
     batch = sample(60, seed=7)
-    label = torch.where(batch.sens[:, 1] == 1, torch.ones_like(batch.label), batch.label)
+    label = torch.where(
+        batch.sens[:, 1] == 1, torch.ones_like(batch.label), batch.label
+    )
     others = batch.sens.clone()
     others[:, 1] = 0
     loss = loss_cls("fn_fp")

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import reference
 import torch
+
+import reference
 from batches import (
     PROJECTIONS,
     SMOOTH_PROJECTIONS,
@@ -12,7 +13,6 @@ from batches import (
     balanced,
     sample,
 )
-
 from fairret.loss import (
     KLProjectionLoss,
     NormLoss,

@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 import torch
-from batches import LOSSES, PROJECTIONS, VIOLATIONS, sample
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from batches import LOSSES, PROJECTIONS, VIOLATIONS, sample
 from fairret.loss import KLProjectionLoss, NormLoss
 from fairret.projection import solver
 
@@ -114,9 +114,7 @@ def test_compiled_loss_agrees_for_new_values_and_options():
     for seed in (3, 4):
         batch = sample(N, "three", seed).to(torch.float32)
         options = {"weight": batch.label + 0.5, "target_statistic": 0.8}
-        torch.testing.assert_close(
-            compiled(*batch, **options), loss(*batch, **options)
-        )
+        torch.testing.assert_close(compiled(*batch, **options), loss(*batch, **options))
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # inductor's own

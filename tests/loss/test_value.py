@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import reference
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reference
 from batches import (
     LOSSES,
     PROJECTIONS,
@@ -16,9 +19,6 @@ from batches import (
     same_block_per_group,
     sample,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from fairret.loss import KLProjectionLoss, NormLoss, ProjectionLoss, SmoothMaxLoss
 from fairret.statistic import get_statistic
 

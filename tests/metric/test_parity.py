@@ -1,10 +1,10 @@
 """The metric of 0.1.3, over additive sums."""
 
 import pytest
-import reference
 import torch
-from batches import STATISTICS, sample
 
+import reference
+from batches import STATISTICS, sample
 from fairret.errors import ShapeError
 from fairret.metric import LinearFractionalParity, gap_abs_max, gap_relative_abs_max
 

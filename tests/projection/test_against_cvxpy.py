@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import reference
 import torch
-from batches import STACKS, STATISTICS, balanced, sample
 
+import reference
+from batches import STACKS, STATISTICS, balanced, sample
 from fairret import Status
 from fairret.loss import ProjectionLoss
 

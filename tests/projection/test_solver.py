@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from batches import STACKS, STATISTICS, sample
 from scipy.optimize import linprog
 
 import fairret
+from batches import STACKS, STATISTICS, sample
 from fairret import Status
 from fairret.divergence import DIVERGENCES, scores_from_logit
 from fairret.loss import KLProjectionLoss, ProjectionLoss
-from fairret.projection import Problem, solve
+from fairret.projection import pose, solve
 from fairret.statistic import get_statistic
 
 NAMES = tuple(DIVERGENCES)
@@ -107,8 +107,8 @@ def test_scale_of_the_constraints_is_irrelevant(divergence, size):
     p = torch.full((n,), 1 / n, dtype=torch.float64)
     scores = scores_from_logit(batch.logit)
     b = -0.45 * (a @ p)
-    expected = solve(Problem(scores, a, b, p), DIVERGENCES[divergence])[1]
-    found = solve(Problem(scores, size * a, size * b, p), DIVERGENCES[divergence])[1]
+    expected = solve(pose(scores, a, b, p), DIVERGENCES[divergence])
+    found = solve(pose(scores, size * a, size * b, p), DIVERGENCES[divergence])
     torch.testing.assert_close(found.f, expected.f, atol=1e-6, rtol=0)
 
 
@@ -154,8 +154,11 @@ def test_arrays_give_arrays_and_tensors_give_tensors():
     )
     np.testing.assert_array_equal(tensors.f_star.numpy(), found.f_star)
     column = fairret.project(
-        prob[:, None].astype("float32"), sens.astype(bool), label.astype(int),
-        statistic="ppv", weight=np.ones(30),
+        prob[:, None].astype("float32"),
+        sens.astype(bool),
+        label.astype(int),
+        statistic="ppv",
+        weight=np.ones(30),
     )
     assert column.f_star.shape == (30, 1)
     assert column.f_star.dtype == np.float32

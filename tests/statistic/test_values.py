@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import reference
 import torch
-from batches import STACKS, STATISTICS, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference
+from batches import STACKS, STATISTICS, sample
 from fairret.statistic import (
     ConditionalPositiveRate,
     FScore,
@@ -109,9 +109,7 @@ def test_constant_membership_gives_the_overall_value(name):
     statistic = get_statistic(name)
     sens = torch.full((N, 2), 0.37, dtype=torch.float64)
     overall = statistic.overall(prob, batch.label)
-    torch.testing.assert_close(
-        statistic(prob, sens, batch.label), overall.expand(2)
-    )
+    torch.testing.assert_close(statistic(prob, sens, batch.label), overall.expand(2))
 
 
 @pytest.mark.parametrize("name", STATISTICS)

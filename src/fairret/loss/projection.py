@@ -22,13 +22,14 @@ from fairret.projection import (
     TOLERANCE,
     Problem,
     Projection,
+    pose,
     solve,
     solve_for_loss,
     status_of,
 )
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.constraint import constrain, fix
-from fairret.statistic.sums import Coefficients, comparable, weighted_sums
+from fairret.statistic.sums import comparable, over_all, summands
 
 Gradient: TypeAlias = Literal["paper", "exact"]
 LARGEST_MULTIPLIER = 1e6  # beyond it c is at the edge of what scores can reach
@@ -109,7 +110,8 @@ class ProjectionLoss(FairnessLoss):
         loss = problem.p @ self.divergence.value(f_star, 1 - f_star, scores, t)
         if self.gradient == "exact" and batch.target is None:
             slope = _slope_in_c(batch, problem.p, f_star, nu, mask)
-            sound = (residual <= self.tol) & (nu.abs().amax() < LARGEST_MULTIPLIER)
+            largest = (nu * problem.size).abs().amax()
+            sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
             loss = loss + torch.where(sound, slope, 0) @ (c - c.detach())
         return loss.clamp_min(0)  # rounding may leave -1e-17
 
@@ -139,14 +141,14 @@ class ProjectionLoss(FairnessLoss):
         )
         with full_precision(batch.pred.device):
             problem, scores, _, _ = _set_up(batch)
-            scaled, found = solve(
+            found = solve(
                 problem, self.divergence, tol=self.tol, max_iter=self.max_iter
             )
             value = problem.p @ self.divergence.value(found.f, 1 - found.f, scores)
         dtype = logit.dtype if logit.is_floating_point() else torch.float32
         return Projection(
             f_star=found.f.to(dtype).reshape(logit.shape),
-            status=status_of(scaled, found, self.tol),
+            status=status_of(problem, found, self.tol),
             residual=float(found.residual),
             iterations=found.iterations,
             divergence=max(float(value), 0.0),
@@ -166,10 +168,10 @@ class ProjectionLoss(FairnessLoss):
 def _set_up(batch: Batch) -> _Setting:
     read = scores_from_logit if batch.is_logit else scores_from_prob
     scores = read(batch.pred)
-    overall = weighted_sums(scores.h, None, batch.w, batch.coef)
     fixed = Scores(*(x.detach() for x in scores))
-    groups = weighted_sums(fixed.h, batch.s, batch.w, batch.coef)
-    mask = comparable(groups, overall)
+    rows = summands(scores.h, batch.w, batch.coef)
+    overall = over_all(rows)
+    mask = comparable((rows.den.detach() @ batch.s), overall.den)
     estimable = mask.any(-1)
     c = batch.target
     if c is None:
@@ -177,9 +179,8 @@ def _set_up(batch: Batch) -> _Setting:
             estimable, overall.num / overall.den.masked_fill(~estimable, 1), 0
         )
     p = _probabilities(batch)
-    coef = Coefficients(*(x.detach() for x in batch.coef))
-    a, b = constrain(fix(coef, c.detach()), batch.s, p, mask)
-    return _Setting(Problem(fixed, a, b, p), scores, c, mask)
+    a, b = constrain(fix(batch.coef, c.detach()), batch.s, p, mask)
+    return _Setting(pose(fixed, a, b, p), scores, c, mask)
 
 
 def _probabilities(batch: Batch) -> Tensor:
@@ -199,7 +200,7 @@ def _slope_in_c(
         \nu \cdot \frac{\partial g}{\partial c}, \qquad
         \frac{\partial g_k}{\partial c} = -\sum_i p_i S_{ik} (\alpha_1 + f^*_i \beta_1)
     """
-    den = weighted_sums(f_star, batch.s, p, batch.coef).den.detach()
+    den = summands(f_star, p, batch.coef).den @ batch.s
     return -(nu.view_as(den) * den * mask).sum(-1)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from fairret.errors import DtypeError, RangeError
 from fairret.loss.base import Batch, FairnessLoss
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.sums import violation, weighted_sums
+from fairret.statistic.sums import over_all, over_groups, summands, violation
 
 
 class ViolationLoss(FairnessLoss):
@@ -21,10 +21,8 @@ class ViolationLoss(FairnessLoss):
 
     def evaluate(self, batch: Batch) -> Tensor:
         """Compute the term of a checked batch."""
-        h = batch.h
-        groups = weighted_sums(h, batch.s, batch.w, batch.coef)
-        overall = weighted_sums(h, None, batch.w, batch.coef)
-        v = violation(groups, overall, batch.target)
+        rows = summands(batch.h, batch.w, batch.coef)
+        v = violation(over_groups(rows, batch.s), over_all(rows), batch.target)
         return self.penalize_violation(v if self.statistic.stacked else v[0])
 
 

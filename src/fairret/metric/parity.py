@@ -98,5 +98,7 @@ class LinearFractionalParity(Metric):
         """Compare the groups with the whole: `()`, or `(K,)` for a stack."""
         groups = Sums(self.group_num, self.group_den)
         overall = Sums(self.overall_num, self.overall_den)
-        gamma = ratio(groups).masked_fill(~comparable(groups, overall), torch.nan)
+        gamma = ratio(groups).masked_fill(
+            ~comparable(groups.den, overall.den), torch.nan
+        )
         return self.gap_fn(gamma, ratio(overall).unsqueeze(-1))

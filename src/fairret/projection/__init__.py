@@ -1,6 +1,6 @@
 """Projection onto linear constraints (step (i) of Section 3.2), by its dual."""
 
-from fairret.projection.problem import Problem, Scaled, Solution
+from fairret.projection.problem import Problem, Solution, pose
 from fairret.projection.result import Projection, Status, status_of
 from fairret.projection.solver import MAX_ITER, TOLERANCE, solve, solve_for_loss
 
@@ -9,9 +9,9 @@ __all__ = [
     "TOLERANCE",
     "Problem",
     "Projection",
-    "Scaled",
     "Solution",
     "Status",
+    "pose",
     "solve",
     "solve_for_loss",
     "status_of",

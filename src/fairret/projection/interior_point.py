@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fairret.divergence import Divergence, SmoothDivergence, TotalVariation
-from fairret.projection.problem import Scaled, Solution, solve_ridge
+from fairret.projection.problem import Problem, Solution, better, solve_ridge
 
 RIDGE = 1e-10  # of the mean diagonal; it is proximal, absent from g, so without bias
 TO_THE_WALL = 0.995  # share of the way to the nearest bound that a step may go
@@ -53,7 +53,7 @@ class _State(NamedTuple):
 
 
 def interior_point(
-    scaled: Scaled,
+    problem: Problem,
     divergence: Divergence,
     *,
     tol: float,
@@ -65,76 +65,68 @@ def interior_point(
     Without `read` the loop has a fixed number of steps and never waits for the device.
     """
     constants = CONSTANTS.get(divergence.name, Constants())
-    box, state, scores_of = _set_up(scaled, divergence)
-    gap = scaled.problem.gap
-    f = scores_of(state)
-    g = gap(f)
-    best = Solution(f, state.nu, g, scaled.residual(g), 0)
-    steps = max_iter if read else min(max_iter, constants.steps)
-    for step in range(1, steps + 1):
+    scaled, rms = _scale(problem)
+    box, state = _set_up(scaled, divergence)
+
+    def report(state: _State, step: int) -> Solution:
+        f = _scores_of(state, scaled, divergence)
+        g = problem.gap(f)
+        return Solution(f, state.nu / rms, g, problem.residual(g), step)
+
+    best = report(state, 0)
+    for step in range(1, (max_iter if read else min(max_iter, constants.steps)) + 1):
         state, mu = _step(box, state, constants)
-        f = scores_of(state)
-        g = gap(f)
-        residual = scaled.residual(g)
-        keep = residual <= best.residual.clamp_min(SETTLED)  # false for NaN
-        best = Solution(
-            torch.where(keep, f, best.f),
-            torch.where(keep, state.nu, best.nu),
-            torch.where(keep, g, best.g),
-            torch.where(keep, residual, best.residual),
-            step,
-        )
-        if read and residual <= tol and mu <= 10 * constants.least_mu:
+        new = report(state, step)
+        settled = best.residual.clamp_min(SETTLED)
+        best = better(new, best, new.residual <= settled)  # not if NaN
+        if read and new.residual <= tol and mu <= 10 * constants.least_mu:
             break
     if isinstance(divergence, TotalVariation):
-        best = _leave_alone(scaled, best)
+        best = _leave_alone(problem, best)
     return best
 
 
-def _leave_alone(scaled: Scaled, solution: Solution) -> Solution:
+def _scale(problem: Problem) -> tuple[Problem, Tensor]:
+    """Give every constraint the root mean square 1, so that a rare group counts."""
+    scores, a, b, p, size = problem
+    rms = torch.sqrt(a.square() @ p)
+    rms = torch.maximum(rms, size)  # squares may underflow; empty rows have size 1
+    return Problem(scores, a / rms[:, None], b / rms, p, size / rms), rms
+
+
+def _leave_alone(problem: Problem, solution: Solution) -> Solution:
     """Set scores that hardly moved back to h: the sign of f - h must not be noise."""
-    h = scaled.problem.scores.h
+    h = problem.scores.h
     f = torch.where((solution.f - h).abs() <= UNMOVED, h, solution.f)
-    g = scaled.problem.gap(f)
-    residual = scaled.residual(g)
-    harmless = residual <= solution.residual + UNMOVED
-    return Solution(
-        torch.where(harmless, f, solution.f),
-        solution.nu,
-        torch.where(harmless, g, solution.g),
-        torch.where(harmless, residual, solution.residual),
-        solution.iterations,
-    )
+    g = problem.gap(f)
+    still = solution._replace(f=f, g=g, residual=problem.residual(g))
+    return better(still, solution, still.residual <= solution.residual + UNMOVED)
 
 
-def _set_up(
-    scaled: Scaled, divergence: Divergence
-) -> tuple[_Box, _State, Callable[[_State], Tensor]]:
-    scores, _, b, p = scaled.problem
+def _set_up(problem: Problem, divergence: Divergence) -> tuple[_Box, _State]:
     if isinstance(divergence, SmoothDivergence):
-        box, y = _smooth_box(scaled, divergence)
+        box, y = _smooth_box(problem, divergence)
         d = box.slope(y[0], y[1])
-        mu = 0.01 + 0.2 * (p @ d.abs())
+        mu = 0.01 + 0.2 * (box.p @ d.abs())
     elif isinstance(divergence, TotalVariation):
-        box, y = _variation_box(scaled)
+        box, y = _variation_box(problem)
         d = torch.ones_like(y[0])
-        mu = torch.full_like(b[0], 0.1)
+        mu = torch.full_like(box.b[0], 0.1)
     else:  # a divergence of the user's that is neither
         raise TypeError(f"no projection is known for {divergence!r}")
     z = torch.relu(_signed(d)) + mu / y
-    state = _State(y, z, torch.zeros_like(b), torch.zeros_like(d))
-
-    def scores_of(state: _State) -> Tensor:
-        if isinstance(divergence, SmoothDivergence):
-            return state.y[0].clamp(0, 1)  # y and its distance to 1 drift by rounding
-        up, down = state.y[0].chunk(2)
-        return (scores.h + up - down).clamp(0, 1)
-
-    return box, state, scores_of
+    return box, _State(y, z, torch.zeros_like(box.b), torch.zeros_like(d))
 
 
-def _smooth_box(scaled: Scaled, divergence: SmoothDivergence) -> tuple[_Box, Tensor]:
-    scores, a, b, p = scaled.problem
+def _scores_of(state: _State, problem: Problem, divergence: Divergence) -> Tensor:
+    if isinstance(divergence, SmoothDivergence):
+        return state.y[0].clamp(0, 1)  # y and its distance to 1 drift by rounding
+    up, down = state.y[0].chunk(2)
+    return (problem.scores.h + up - down).clamp(0, 1)
+
+
+def _smooth_box(problem: Problem, divergence: SmoothDivergence) -> tuple[_Box, Tensor]:
+    scores, a, b, p, _ = problem
 
     def slope(f: Tensor, u: Tensor) -> Tensor:
         return divergence.slope(f, u, scores)
@@ -146,12 +138,12 @@ def _smooth_box(scaled: Scaled, divergence: SmoothDivergence) -> tuple[_Box, Ten
     return _Box(a, b, p, slope, curvature), start
 
 
-def _variation_box(scaled: Scaled) -> tuple[_Box, Tensor]:
+def _variation_box(problem: Problem) -> tuple[_Box, Tensor]:
     """Write f = h + up - down, 0 <= up <= 1 - h, 0 <= down <= h, cost up + down."""
-    scores, a, _, p = scaled.problem
+    scores, a, _, p, _ = problem
     box = _Box(
         torch.cat((a, -a), 1),
-        scaled.problem.gap(scores.h),
+        problem.gap(scores.h),
         torch.cat((p, p)),
         lambda y, _: torch.ones_like(y),
         lambda y, _: torch.zeros_like(y),

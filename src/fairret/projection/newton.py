@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from fairret.divergence import SmoothDivergence
-from fairret.projection.problem import Scaled, Solution, solve_ridge
+from fairret.projection.problem import Problem, Solution, better, solve_ridge
 
-RIDGE = 1e-12  # of the mean diagonal: what dependent constraints need, and no more
+RIDGE = 1e-12  # share of the diagonal: what dependent constraints need, and no more
 CUTS = (1.0, 0.25, 0.0625, 0.0156)  # step lengths that are tried in turn
-LEAST_DECREASE = 0.1  # of the share that a full step promises
+LEAST_DECREASE = 0.1  # of the share that the step promises
 
 
 class _Point(NamedTuple):
@@ -23,24 +23,28 @@ class _Point(NamedTuple):
     f: Tensor
     rate: Tensor
     g: Tensor
-    size: Tensor
+    residual: Tensor
+
+    def solution(self, iterations: int) -> Solution:
+        return Solution(self.f, self.nu, self.g, self.residual, iterations)
 
 
-def _at(scaled: Scaled, divergence: SmoothDivergence, nu: Tensor) -> _Point:
-    problem = scaled.problem
-    f, _, rate = divergence.minimise(problem.scores, nu @ problem.a)
+def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _Point:
+    if nu is None:
+        nu, t = torch.zeros_like(problem.b), torch.zeros_like(problem.p)
+    else:
+        t = nu @ problem.a
+    f, rate = divergence.minimise(problem.scores, t)
     g = problem.gap(f)
-    return _Point(nu, f, rate, g, torch.linalg.vector_norm(g))
+    return _Point(nu, f, rate, g, problem.residual(g))
 
 
-def _direction(scaled: Scaled, point: _Point) -> Tensor:
-    gram = scaled.problem.gram(point.rate)
-    floor = torch.finfo(gram.dtype).tiny  # where every score sits on its bound
-    return solve_ridge(gram, point.g, RIDGE * gram.diagonal().mean() + floor)
+def _direction(problem: Problem, point: _Point) -> Tensor:
+    return solve_ridge(problem.gram(point.rate), point.g, RIDGE)
 
 
 def newton(
-    scaled: Scaled,
+    problem: Problem,
     divergence: SmoothDivergence,
     *,
     tol: float,
@@ -51,39 +55,32 @@ def newton(
 
     Reads one number on the host for each step, which is free on the CPU.
     """
-    nu = torch.zeros_like(scaled.problem.b) if start is None else start
-    point = _at(scaled, divergence, nu)
-    residual = scaled.residual(point.g)
+    point = _at(problem, divergence, start)
+    residual = point.residual.item()
     iterations = 0
     while iterations < max_iter and not residual <= tol:
-        direction = _direction(scaled, point)
+        direction = _direction(problem, point)
         for cut in CUTS:
-            new = _at(scaled, divergence, point.nu + cut * direction)
-            if new.size <= (1 - LEAST_DECREASE * cut) * point.size:
+            new = _at(problem, divergence, torch.add(point.nu, direction, alpha=cut))
+            left = new.residual.item()
+            # a Newton step lowers every norm of g, if it is short enough
+            if left <= (1 - LEAST_DECREASE * cut) * residual:
                 break
         else:  # also where the step is not finite
             break
-        point, iterations = new, iterations + 1
-        residual = scaled.residual(point.g)
-    return Solution(point.f, point.nu, point.g, residual, iterations)
+        point, residual, iterations = new, left, iterations + 1
+    return point.solution(iterations)
 
 
 def polish(
-    scaled: Scaled, divergence: SmoothDivergence, solution: Solution, steps: int
+    problem: Problem, divergence: SmoothDivergence, solution: Solution, steps: int
 ) -> Solution:
     """Take a fixed number of full steps and keep the best point: no host read."""
-    point = _at(scaled, divergence, solution.nu)
+    point = _at(problem, divergence, solution.nu)
     for step in range(steps + 1):
-        residual = scaled.residual(point.g)
-        better = residual < solution.residual  # false for NaN
-        solution = Solution(
-            torch.where(better, point.f, solution.f),
-            torch.where(better, point.nu, solution.nu),
-            torch.where(better, point.g, solution.g),
-            torch.where(better, residual, solution.residual),
-            solution.iterations,
-        )
+        new = point.solution(solution.iterations)
+        solution = better(new, solution, new.residual < solution.residual)  # not if NaN
         if step < steps:
-            nu = point.nu + _direction(scaled, point)
-            point = _at(scaled, divergence, nu)
+            nu = point.nu + _direction(problem, point)
+            point = _at(problem, divergence, nu)
     return solution

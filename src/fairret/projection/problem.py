@@ -23,31 +23,24 @@ class Problem(NamedTuple):
     a: Tensor  # (m, n)
     b: Tensor  # (m,)
     p: Tensor  # (n,), sums to 1
+    size: Tensor  # (m,): mean_i |a_ik|, or 1 where that is 0
 
     def gap(self, f: Tensor) -> Tensor:
         r""":math:`g = b + \sum_i p_i a_i f_i`, which is zero where f is feasible."""
-        return self.b + self.a @ (self.p * f)
+        return torch.addmv(self.b, self.a, self.p * f)
+
+    def residual(self, g: Tensor) -> Tensor:
+        r""":math:`\max_k |g_k| / \sum_i p_i |a_{ik}|`: relative to the group's size."""
+        residual: Tensor = torch.linalg.vector_norm(g / self.size, torch.inf)
+        return residual
 
     def gram(self, rate: Tensor) -> Tensor:
         r""":math:`\sum_i p_i w'_i a_i a_i^\top`, minus the Hessian of the dual."""
         return (self.a * (self.p * rate)) @ self.a.T
 
 
-class Scaled(NamedTuple):
-    """A problem whose constraints all have root mean square 1, and what undoes it."""
-
-    problem: Problem
-    rms: Tensor  # (m,): the multipliers of the original problem are nu / rms
-    spread: Tensor  # (m,): rms over mean absolute value
-
-    def residual(self, g: Tensor) -> Tensor:
-        r""":math:`\max_k |g_k| / \sum_i p_i |a_{ik}|`: relative to the group's size."""
-        residual: Tensor = torch.linalg.vector_norm(g * self.spread, torch.inf)
-        return residual
-
-
 class Solution(NamedTuple):
-    """An answer to the scaled problem."""
+    """An answer to a problem."""
 
     f: Tensor  # (n,)
     nu: Tensor  # (m,)
@@ -56,20 +49,33 @@ class Solution(NamedTuple):
     iterations: int
 
 
-def scale(problem: Problem) -> Scaled:
-    """Give every constraint the same size, so that a rare group counts in full."""
-    scores, a, b, p = problem
-    mean_abs = a.abs() @ p
-    rms = torch.maximum(torch.sqrt(a.square() @ p), mean_abs)  # squares may underflow
-    empty = mean_abs == 0
-    rms = rms.masked_fill(empty, 1)
-    spread = rms / mean_abs.masked_fill(empty, 1)
-    return Scaled(Problem(scores, a / rms[:, None], b / rms, p), rms, spread)
+def pose(scores: Scores, a: Tensor, b: Tensor, p: Tensor) -> Problem:
+    """Put a problem together."""
+    size = a.abs() @ p
+    return Problem(scores, a, b, p, size.masked_fill_(size == 0, 1))
 
 
-def solve_ridge(gram: Tensor, rhs: Tensor, ridge: Tensor) -> Tensor:
-    """Solve with a matrix that dependent or empty constraints may leave singular."""
-    gram.diagonal().add_(ridge)
+def better(one: Solution, other: Solution, choice: Tensor) -> Solution:
+    """Take `one` where the choice is true, without a host read."""
+    return Solution(
+        torch.where(choice, one.f, other.f),
+        torch.where(choice, one.nu, other.nu),
+        torch.where(choice, one.g, other.g),
+        torch.where(choice, one.residual, other.residual),
+        one.iterations,
+    )
+
+
+def solve_ridge(gram: Tensor, rhs: Tensor, ridge: Tensor | float) -> Tensor:
+    """Solve with a matrix that dependent or empty constraints leave singular.
+
+    The diagonal grows by the share `ridge`, or by `ridge` itself if it is a tensor.
+    """
+    diagonal = gram.diagonal()
+    if isinstance(ridge, Tensor):
+        diagonal.add_(ridge)
+    else:
+        diagonal.mul_(1 + ridge).add_(torch.finfo(gram.dtype).tiny)
     # `solve` would read on the host whether it succeeded
     solution: Tensor = torch.linalg.solve_ex(gram, rhs)[0]
     return solution

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairret.divergence import SquaredEuclidean
 from fairret.projection.interior_point import interior_point
-from fairret.projection.problem import Problem, Scaled, Solution
+from fairret.projection.problem import Problem, Solution
 
 ArrayT = TypeVar("ArrayT")
 SED = SquaredEuclidean()
@@ -57,20 +57,26 @@ def proves_infeasible(problem: Problem, v: Tensor) -> bool:
         \min_{0 \le f \le 1} v \cdot \Big(b + \sum_i p_i a_i f_i\Big)
         = v \cdot b - \sum_i p_i \max(0, -v \cdot a_i) > 0
     """
-    v = v / torch.linalg.vector_norm(v, torch.inf).clamp_min(torch.finfo(v.dtype).tiny)
+    rms = torch.sqrt(problem.a.square() @ problem.p).clamp_min(problem.size.min())
+    largest = torch.linalg.vector_norm(v * rms, torch.inf)
+    v = v / largest.clamp_min(torch.finfo(v.dtype).tiny)
     least = problem.b @ v - problem.p @ torch.relu(-(v @ problem.a))
     return bool(least > PROOF)
 
 
-def status_of(scaled: Scaled, solution: Solution, tol: float) -> Status:
+def _proofs(problem: Problem, solution: Solution) -> tuple[Tensor, Tensor]:
+    """Vectors that separate if any do: the least gap, and where multipliers diverge."""
+    return solution.g / problem.size.square(), solution.nu
+
+
+def status_of(problem: Problem, solution: Solution, tol: float) -> Status:
     """Say why the solver stopped; without a proof in hand, look for one."""
     if solution.residual <= tol:
         return Status.CONVERGED
-    problem = scaled.problem
-    if any(proves_infeasible(problem, v) for v in (solution.g, solution.nu)):
+    if any(proves_infeasible(problem, v) for v in _proofs(problem, solution)):
         return Status.INFEASIBLE
     # least squares tends to the least gap, and that gap is a proof
-    least = interior_point(scaled, SED, tol=0.0, max_iter=50, read=True)
-    if any(proves_infeasible(problem, v) for v in (least.g, least.nu)):
+    least = interior_point(problem, SED, tol=0.0, max_iter=50, read=True)
+    if any(proves_infeasible(problem, v) for v in _proofs(problem, least)):
         return Status.INFEASIBLE
     return Status.ITERATION_LIMIT

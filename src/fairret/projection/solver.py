@@ -6,7 +6,7 @@ from torch import Tensor
 from fairret.divergence import Divergence, Scores, SmoothDivergence, get_divergence
 from fairret.projection.interior_point import interior_point
 from fairret.projection.newton import newton, polish
-from fairret.projection.problem import Problem, Scaled, Solution, scale
+from fairret.projection.problem import Problem, Solution, pose
 
 TOLERANCE = 1e-6  # what is promised of the residual
 AIM = 1e-2  # of the tolerance: what the solver tries for, at one more step at the most
@@ -21,29 +21,30 @@ def solve(
     *,
     tol: float = TOLERANCE,
     max_iter: int = MAX_ITER,
-) -> tuple[Scaled, Solution]:
-    """Find the projection, and the scaled problem that its multipliers belong to."""
-    scaled = scale(problem)
+) -> Solution:
+    """Find the projection."""
     tol = AIM * tol
     if problem.a.device.type == "cpu":
-        return scaled, _solve_with_reads(scaled, divergence, tol, max_iter)
-    return scaled, _solve_blindly(scaled, divergence, tol, max_iter)
+        return _solve_with_reads(problem, divergence, tol, max_iter)
+    return _solve_blindly(problem, divergence, tol, max_iter)
 
 
 def _solve_with_reads(
-    scaled: Scaled, divergence: Divergence, tol: float, max_iter: int
+    problem: Problem, divergence: Divergence, tol: float, max_iter: int
 ) -> Solution:
     if not isinstance(divergence, SmoothDivergence):
-        return interior_point(scaled, divergence, tol=tol, max_iter=max_iter, read=True)
+        return interior_point(
+            problem, divergence, tol=tol, max_iter=max_iter, read=True
+        )
     limit = min(max_iter, NEWTON_STEPS)
-    first = newton(scaled, divergence, tol=tol, max_iter=limit)
+    first = newton(problem, divergence, tol=tol, max_iter=limit)
     left = max_iter - first.iterations
     if first.residual <= tol or left == 0:
         return first
-    solution = interior_point(scaled, divergence, tol=tol, max_iter=left, read=True)
+    solution = interior_point(problem, divergence, tol=tol, max_iter=left, read=True)
     left -= solution.iterations
     last = newton(
-        scaled,
+        problem,
         divergence,
         tol=tol,
         max_iter=min(left, POLISH_STEPS),
@@ -57,21 +58,21 @@ def _solve_with_reads(
 
 
 def _solve_blindly(
-    scaled: Scaled, divergence: Divergence, tol: float, max_iter: int
+    problem: Problem, divergence: Divergence, tol: float, max_iter: int
 ) -> Solution:
     """Take a fixed number of steps, so that the host never waits for the device."""
     solution = interior_point(
-        scaled, divergence, tol=tol, max_iter=max_iter, read=False
+        problem, divergence, tol=tol, max_iter=max_iter, read=False
     )
     if isinstance(divergence, SmoothDivergence):
-        solution = polish(scaled, divergence, solution, POLISH_STEPS)
+        solution = polish(problem, divergence, solution, POLISH_STEPS)
     return solution
 
 
 def solve_for_loss(
     problem: Problem, divergence: Divergence, *, tol: float, max_iter: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Give f, the multipliers of the unscaled problem, and the residual.
+    """Give f, the multipliers, and the residual.
 
     While a graph is compiled, the whole solver is one opaque node of it: it has no
     gradient, so there is nothing inside that a compiler has to see.
@@ -82,8 +83,8 @@ def solve_for_loss(
             x, h, k, problem.a, problem.b, problem.p, divergence.name, tol, max_iter
         )
         return found
-    scaled, solution = solve(problem, divergence, tol=tol, max_iter=max_iter)
-    return solution.f, solution.nu / scaled.rms, solution.residual
+    solution = solve(problem, divergence, tol=tol, max_iter=max_iter)
+    return solution.f, solution.nu, solution.residual
 
 
 @torch.library.custom_op("fairret::project", mutates_args=())
@@ -98,11 +99,9 @@ def _solve_op(
     tol: float,
     max_iter: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    problem = Problem(Scores(x, h, k), a, b, p)
-    scaled, solution = solve(
-        problem, get_divergence(divergence), tol=tol, max_iter=max_iter
-    )
-    return solution.f, solution.nu / scaled.rms, solution.residual
+    problem = pose(Scores(x, h, k), a, b, p)
+    solution = solve(problem, get_divergence(divergence), tol=tol, max_iter=max_iter)
+    return solution.f, solution.nu, solution.residual
 
 
 @_solve_op.register_fake

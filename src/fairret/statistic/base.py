@@ -17,7 +17,14 @@ from fairret.checks import (
 from fairret.errors import ArgumentError, ShapeError, StatisticError
 from fairret.statistic.constraint import Line, fix
 from fairret.statistic.registry import register
-from fairret.statistic.sums import Coefficients, Sums, ratio, weighted_sums
+from fairret.statistic.sums import (
+    Coefficients,
+    Sums,
+    over_all,
+    over_groups,
+    ratio,
+    summands,
+)
 
 Coefficient: TypeAlias = Tensor | float
 FUNCTIONS = ("nom_intercept", "nom_slope", "denom_intercept", "denom_slope")
@@ -193,18 +200,23 @@ class LinearFractionalStatistic(nn.Module):
         return Line(*rows)
 
     def coefficients(self, batch: Inputs) -> Coefficients:
-        """Evaluate the four functions of every part, each `(K, n)`."""
+        """Evaluate the four functions of every part, each `(K, n)`; None is 0."""
         self._check_names(batch)
-        rows = (
-            torch.stack([part._evaluate(function, batch) for part in self.parts])
-            for function in FUNCTIONS
-        )
-        return Coefficients(*rows)
+        return Coefficients(*(self._rows(function, batch) for function in FUNCTIONS))
+
+    def _rows(self, function: str, batch: Inputs) -> Tensor | None:
+        parts = self.parts
+        if not any(function in part._needs for part in parts):
+            return None
+        return torch.stack([part._evaluate(function, batch) for part in parts])
 
     def _sums(self, batch: Inputs) -> Sums:
         coef = self.coefficients(batch)
         with full_precision(batch.pred.device):
-            sums = weighted_sums(batch.pred, batch.sens, batch.weight, coef)
+            rows = summands(batch.pred, batch.weight, coef)
+            sums = (
+                over_all(rows) if batch.sens is None else over_groups(rows, batch.sens)
+            )
         return sums if self.stacked else Sums(sums.num[0], sums.den[0])
 
     def _evaluate(self, function: str, batch: Inputs) -> Tensor:

@@ -2,6 +2,7 @@ r"""Parity with the statistic fixed at c is linear in the scores (Def. 5, Prop. 
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from fairret.statistic.sums import Coefficients
@@ -27,8 +28,13 @@ def fix(coef: Coefficients, c: Tensor) -> Line:
     .. math::
         \alpha = \alpha_0 - c \alpha_1, \qquad \beta = \beta_0 - c \beta_1
     """
-    c = c.unsqueeze(-1)
-    return Line(coef.alpha0 - c * coef.alpha1, coef.beta0 - c * coef.beta1)
+
+    def fixed(own: Tensor | None, other: Tensor | None) -> Tensor:
+        if other is None:
+            return torch.zeros_like(c[:, None]) if own is None else own
+        return -c[:, None] * other if own is None else own - c[:, None] * other
+
+    return Line(fixed(coef.alpha0, coef.alpha1), fixed(coef.beta0, coef.beta1))
 
 
 def constrain(line: Line, s: Tensor, p: Tensor, mask: Tensor) -> Constraint:
@@ -39,7 +45,8 @@ def constrain(line: Line, s: Tensor, p: Tensor, mask: Tensor) -> Constraint:
 
     Groups outside the mask, `(K, d_s)`, cannot be compared: theirs become 0 = 0.
     """
-    kept = mask.to(s).unsqueeze(-1)
-    a = line.beta.unsqueeze(1) * (kept * s.T)
-    b = ((line.alpha * p) @ s) * mask.to(s)
+    kept = mask.to(s)
+    columns = s.T.contiguous()
+    a = line.beta.unsqueeze(1) * columns * kept.unsqueeze(-1)
+    b = ((line.alpha * p) @ s) * kept
     return Constraint(a.flatten(0, 1), b.flatten())

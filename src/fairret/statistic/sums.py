@@ -10,12 +10,12 @@ from torch import Tensor
 
 
 class Coefficients(NamedTuple):
-    r""":math:`\alpha_0, \beta_0, \alpha_1, \beta_1` of K statistics, each `(K, n)`."""
+    r""":math:`\alpha_0, \beta_0, \alpha_1, \beta_1` of K statistics; None is 0."""
 
-    alpha0: Tensor
-    beta0: Tensor
-    alpha1: Tensor
-    beta1: Tensor
+    alpha0: Tensor | None  # (K, n)
+    beta0: Tensor | None
+    alpha1: Tensor | None
+    beta1: Tensor | None
 
 
 class Sums(NamedTuple):
@@ -25,24 +25,32 @@ class Sums(NamedTuple):
     den: Tensor
 
 
-def weighted_sums(
-    h: Tensor, s: Tensor | None, w: Tensor | None, coef: Coefficients
-) -> Sums:
-    r"""Sum both halves of :math:`\gamma` over the batch (Def. 2).
+def summands(h: Tensor, w: Tensor | None, coef: Coefficients) -> Sums:
+    r"""Evaluate what Def. 2 sums, for every row: `(K, n)`.
 
     .. math::
-        N_k = \sum_i w_i S_{ik} (\alpha_{0,i} + h_i \beta_{0,i}), \qquad
-        D_k = \sum_i w_i S_{ik} (\alpha_{1,i} + h_i \beta_{1,i})
-
-    With S this gives the groups, `(K, d_s)`; without it the whole batch, `(K,)`.
+        w_i (\alpha_{0,i} + h_i \beta_{0,i}),
+        \qquad w_i (\alpha_{1,i} + h_i \beta_{1,i})
     """
-    num = coef.alpha0 + h * coef.beta0
-    den = coef.alpha1 + h * coef.beta1
-    if w is not None:
-        num, den = num * w, den * w
-    if s is None:
-        return Sums(num.sum(-1), den.sum(-1))
-    return Sums(num @ s, den @ s)
+
+    def line(alpha: Tensor | None, beta: Tensor | None) -> Tensor:
+        if beta is None:
+            value = torch.zeros_like(h)[None] if alpha is None else alpha
+        else:
+            value = h * beta if alpha is None else torch.addcmul(alpha, h, beta)
+        return value if w is None else w * value
+
+    return Sums(line(coef.alpha0, coef.beta0), line(coef.alpha1, coef.beta1))
+
+
+def over_groups(rows: Sums, s: Tensor) -> Sums:
+    r"""Sum over the groups (Def. 2): :math:`N_k, D_k`, `(K, d_s)`."""
+    return Sums(rows.num @ s, rows.den @ s)
+
+
+def over_all(rows: Sums) -> Sums:
+    r"""Sum over the whole batch, which is a group with S = 1: `(K,)`."""
+    return Sums(rows.num.sum(-1), rows.den.sum(-1))
 
 
 def ratio(sums: Sums) -> Tensor:
@@ -52,15 +60,15 @@ def ratio(sums: Sums) -> Tensor:
     return gamma.masked_fill(empty, torch.nan)
 
 
-def comparable(groups: Sums, overall: Sums) -> Tensor:
+def comparable(den: Tensor, overall_den: Tensor) -> Tensor:
     """Tell which groups' statistics can be compared with the overall one: `(K, d_s)`.
 
     Not where a denominator is zero, or so small that the gradient of a ratio would
     overflow: nobody is counted there.
     """
-    tiny = torch.finfo(groups.den.dtype).tiny
-    whole = overall.den.abs().unsqueeze(-1)
-    counted: Tensor = (whole > tiny**0.75) & (groups.den.abs() > tiny**0.4 * whole)
+    tiny = torch.finfo(den.dtype).tiny
+    whole = overall_den.abs().unsqueeze(-1)
+    counted: Tensor = (whole > tiny**0.75) & (den.abs() > tiny**0.4 * whole)
     return counted
 
 
@@ -74,7 +82,7 @@ def violation(groups: Sums, overall: Sums, target: Tensor | None = None) -> Tens
     A group that cannot be compared has violation 0 and gradient 0. A `target`, `(K,)`,
     takes the place of :math:`\bar\gamma`.
     """
-    mask = comparable(groups, overall)
+    mask = comparable(groups.den, overall.den)
     if target is not None:
         overall = Sums(target, torch.ones_like(target))
     num, den = overall.num.unsqueeze(-1), overall.den.unsqueeze(-1)
