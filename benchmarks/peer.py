@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -56,7 +57,7 @@ class Peer:
             text=True,
             env=env,
         )
-        self.failures = 0  # how often it went on without a projection
+        self.failures = 0  # how often it went on without a solution
 
     def __enter__(self) -> "Peer":
         return self
@@ -67,17 +68,19 @@ class Peer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        with suppress(BrokenPipeError):
+            self._process.communicate()  # closes its input, which ends it
 
     def _ask(self, **request: object) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
+        try:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
-            raise PeerError("The process of fairret 0.1.3 ended; see its message above.")
+            raise PeerError("The process of fairret 0.1.3 ended; it says why above.")
         answer = json.loads(line)
         self.failures += answer["failures"]
         return answer

@@ -14,10 +14,10 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import batches
 import torch
 from measure import time_calls
 from residual import residual
+from samples import Batches, load
 
 VERSION = "0.1.3"
 FAILED = "did not converge"  # what it prints when it goes on without a projection
@@ -37,15 +37,13 @@ def import_released(folder: Path) -> tuple[Any, Any]:
 class Case:
     """One loss with one statistic, with the batches in turn."""
 
-    def __init__(self, loss: Any, statistic: str, data: batches.Batches) -> None:
+    def __init__(self, loss: Any, statistic: str, data: Batches) -> None:
         self.loss, self.statistic, self.data = loss, statistic, data
         self.calls = [self._call(index) for index in range(len(data.logit))]
         self.in_turn: Iterator[Callable[[], object]] = cycle(self.calls)
 
     def _call(self, index: int) -> Callable[[], object]:
-        logit, sens, label = (
-            torch.from_numpy(column[index]) for column in self.data[:3]
-        )
+        logit, sens, label = map(torch.from_numpy, self.data.seen(index))
         logit.requires_grad_()
         inputs = () if self.statistic == "PositiveRate" else (label,)
 
@@ -78,9 +76,9 @@ class Case:
         self.loss.torch_distance_with_logits = keep_used
         for index, call in enumerate(self.calls):
             call()
-            batch = [column[index] for column in self.data[:3]]
+            seen = self.data.seen(index)
             for which, values in found.items():
-                values.append(residual(self.statistic, *batch, kept[which]))
+                values.append(residual(self.statistic, *seen, kept[which]))
         del self.loss._fit_cvxpy, self.loss.torch_distance_with_logits
         return found
 
@@ -89,7 +87,7 @@ def main() -> None:
     """Answer one request a line until the input ends."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # ten steps of SCS: "solution may be inaccurate"
-    folder, data = Path(sys.argv[1]).resolve(), batches.load(Path(sys.argv[2]))
+    folder, data = Path(sys.argv[1]).resolve(), load(Path(sys.argv[2]))
     losses, statistics = import_released(folder)
     cases: dict[tuple[str, str], Case] = {}
     for line in sys.stdin:

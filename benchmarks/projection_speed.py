@@ -5,12 +5,12 @@ from collections.abc import Callable
 from itertools import cycle, product
 from pathlib import Path
 
-import batches
 import torch
 from measure import Block, block_of, interleave, median, ratio
 from peer import Peer
 from report import Row, duration, verdict
 from residual import residual
+from samples import Batches, make, save
 
 import fairret.loss
 import fairret.statistic
@@ -22,19 +22,19 @@ LOSSES = {
     "JS": "JensenShannonProjectionLoss",
     "SED": "SquaredEuclideanProjectionLoss",
 }
-STATISTICS = ("PositiveRate", "TruePositiveRate", "PositivePredictiveValue")
+ROUNDS = {"PositiveRate": 8, "TruePositiveRate": 4, "PositivePredictiveValue": 4}
 
 
 class Case:
     """One of our losses with one statistic, with the batches in turn."""
 
-    def __init__(self, loss: str, statistic: str, data: batches.Batches) -> None:
+    def __init__(self, loss: str, statistic: str, data: Batches) -> None:
         self.name, self.data = statistic, data
         self.loss = getattr(fairret.loss, loss)(getattr(fairret.statistic, statistic)())
         self.in_turn = cycle([self._call(i) for i in range(len(data.logit))])
 
     def _batch(self, index: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        logit, sens, label = (torch.from_numpy(x[index]) for x in self.data[:3])
+        logit, sens, label = map(torch.from_numpy, self.data.seen(index))
         return logit, sens, label
 
     def _call(self, index: int) -> Callable[[], object]:
@@ -59,29 +59,27 @@ class Case:
             logit, sens, label = self._batch(index)
             inputs = () if self.name == "PositiveRate" else (label,)
             f_star = self.loss.project(logit.double(), sens, *inputs).f_star
-            batch = [x[index] for x in self.data[:3]]
-            found.append(residual(self.name, *batch, f_star.numpy()))
+            seen = self.data.seen(index)
+            found.append(residual(self.name, *seen, f_star.numpy()))
         return found
 
 
 def run(quick: bool) -> list[Row]:
     """Measure every divergence with every statistic."""
-    rounds = 3 if quick else 8
-    statistics = STATISTICS[:1] if quick else STATISTICS
-    data = batches.make(BATCHES, N)
-    rows = []
+    rounds = {"PositiveRate": 3} if quick else ROUNDS
+    data = make(BATCHES, N)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "batches.npz"
-        batches.save(data, path)
+        save(data, path)
         with Peer(path) as peer:
-            for statistic, short in product(statistics, LOSSES):
-                rows.append(_compare(peer, short, statistic, data, rounds))
+            rows = [
+                _compare(peer, short, statistic, data, rounds[statistic])
+                for statistic, short in product(rounds, LOSSES)
+            ]
     return rows
 
 
-def _compare(
-    peer: Peer, short: str, statistic: str, data: batches.Batches, rounds: int
-) -> Row:
+def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int) -> Row:
     case = Case(LOSSES[short], statistic, data)
     times = interleave(
         {"ours": case.block(), "theirs": peer.block(LOSSES[short], statistic)},

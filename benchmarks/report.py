@@ -40,7 +40,8 @@ def table(rows: list[Row]) -> str:
         "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
         for line in lines
     ]
-    return "\n".join((text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]))
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join((text[0], rule, *text[1:]))
 
 
 def machine(peer: Path) -> str:

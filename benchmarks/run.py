@@ -1,6 +1,6 @@
 """Measure the speed targets in one run and print ratios.
 
-    python benchmarks/run.py [--quick]
+python benchmarks/run.py [--quick]
 """
 
 import argparse
@@ -15,9 +15,14 @@ import training_step
 from report import Row, machine, table
 
 
+def say(what: str) -> None:
+    """Tell the waiting user what is being measured."""
+    print(f"{what} ...", file=sys.stderr)
+
+
 def main() -> int:
     """Print the table; a missed target is a line of it, not a failure."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Measure the speed targets.")
     parser.add_argument("--quick", action="store_true", help="fewer repeats and sizes")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
@@ -25,12 +30,15 @@ def main() -> int:
     rows: list[Row] = []
     failed = 0
     try:
+        say("1 projections against fairret 0.1.3")
         peer.install()
         rows += projection_speed.run(quick)
     except peer.PeerError as error:
         print(error, file=sys.stderr)
         failed = 1
+    say("2 training steps")
     rows += training_step.run(quick)
+    say("3 growth with n and d_s")
     rows += scaling.run(quick)
     print(machine(peer.FOLDER))
     print(f"{time.perf_counter() - start:.0f} s{', quick' if quick else ''}\n")

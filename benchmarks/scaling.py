@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from batches import many_groups
 from measure import block_of, exponent, interleave, median
 from report import Row, duration, verdict
+from samples import many_groups
 
 from fairret.loss import FairnessLoss, KLProjectionLoss, NormLoss
 
@@ -47,7 +47,7 @@ def _call(loss: str, n: int, d_s: int) -> Callable[[], object]:
 
     def forward_and_backward() -> None:
         logit.grad = None
-        fairret(logit, sens).backward()
+        torch.autograd.backward(fairret(logit, sens))
 
     return forward_and_backward
 
@@ -69,11 +69,11 @@ def _time(
     along = [float(n if axis == "n" else d_s) for n, d_s in sizes]
     slope = exponent(along, costs)
     end = exponent(along[-2:], costs[-2:])
-    fixed = f"d_s = {D_S}" if axis == "n" else f"n = {N}"
+    fixed = f"d_s = {D_S}" if axis == "n" else f"n = {N:,}"
     return Row(
         f"3 {loss}, time against {axis} ({fixed})",
-        f"{axis} = {along[-1]:.0e}: {duration(costs[-1])}",
-        f"{axis} = {along[0]:.0e}: {duration(costs[0])}",
+        f"{duration(costs[-1])} at {along[-1]:,.0f}",
+        f"{duration(costs[0])} at {along[0]:,.0f}",
         f"exponent {slope:.2f} (last step {end:.2f})",
         f"≤ {limit:.1f}",
         verdict([] if slope <= limit else [f"by {slope - limit:.2f}"]),

@@ -9,20 +9,21 @@ import reference
 from fairret.divergence import (
     DIVERGENCES,
     SmoothDivergence,
+    bounded_logit,
     get_divergence,
-    scores_from_logit,
-    scores_from_prob,
+    scores_of,
 )
 from fairret.errors import DtypeError, NameNotFoundError
 
 SMOOTH = [d for d in DIVERGENCES.values() if isinstance(d, SmoothDivergence)]
 F = torch.tensor([0.13, 0.5, 0.91, 0.4, 0.02], dtype=torch.float64)
 H = torch.tensor([0.35, 0.2, 0.88, 0.4, 0.97], dtype=torch.float64)
+AT_H = scores_of(torch.logit(H))
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES.values(), ids=repr)
 def test_value_equals_the_definition(divergence):
-    value = divergence.value(F, 1 - F, scores_from_prob(H))
+    value = divergence.value(F, 1 - F, AT_H)
     expected = [
         reference.divergence_value(divergence.name, f, h)
         for f, h in zip(F.tolist(), H.tolist(), strict=True)
@@ -31,22 +32,35 @@ def test_value_equals_the_definition(divergence):
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES.values(), ids=repr)
-def test_logits_and_probabilities_give_the_same_value(divergence):
-    from_prob = divergence.value(F, 1 - F, scores_from_prob(H))
-    from_logit = divergence.value(F, 1 - F, scores_from_logit(torch.logit(H)))
-    torch.testing.assert_close(from_logit, from_prob)
+def test_pull_is_the_derivative_of_the_value_in_the_logit(divergence):
+    apart = F != H
+    x = torch.logit(H).requires_grad_()
+    value = divergence.value(F, 1 - F, scores_of(x))
+    (slope,) = torch.autograd.grad(value.sum(), x)
+    pull = divergence.pull(F, 1 - F, AT_H, None)
+    torch.testing.assert_close(pull[apart], slope[apart])
+    torch.testing.assert_close(pull, torch.where(apart, slope, 0.0))
+
+
+def test_chi_squared_pulls_less_where_its_denominator_is_bounded():
+    x = torch.tensor([-15.0, 16.0, 2.0], dtype=torch.float64, requires_grad=True)
+    f = torch.tensor([0.01, 0.97, 0.5], dtype=torch.float64)
+    chi2 = DIVERGENCES["chi2"]
+    (slope,) = torch.autograd.grad(chi2.value(f, 1 - f, scores_of(x)).sum(), x)
+    pull = chi2.pull(f, 1 - f, scores_of(x.detach()), None)
+    torch.testing.assert_close(pull, slope)
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES.values(), ids=repr)
 def test_value_is_zero_only_where_both_agree(divergence):
-    value = divergence.value(F, 1 - F, scores_from_prob(H))
+    value = divergence.value(F, 1 - F, AT_H)
     assert value[3].abs() < 1e-15
     assert (value[[0, 1, 2, 4]] > 1e-4).all()
 
 
 @pytest.mark.parametrize("divergence", SMOOTH, ids=repr)
 def test_slope_and_curvature_are_derivatives_of_the_value(divergence):
-    scores = scores_from_prob(H)
+    scores = AT_H
     f = F.clone().requires_grad_()
     value = divergence.value(f, 1 - f, scores).sum()
     (slope,) = torch.autograd.grad(value, f, create_graph=True)
@@ -57,7 +71,7 @@ def test_slope_and_curvature_are_derivatives_of_the_value(divergence):
 
 @pytest.mark.parametrize("divergence", SMOOTH, ids=repr)
 def test_minimiser_is_where_the_slope_is_minus_t(divergence):
-    scores = scores_from_prob(H)
+    scores = AT_H
     t = torch.tensor([0.3, -0.2, 0.05, -0.6, 0.4], dtype=torch.float64)
     f, rate = divergence.minimise(scores, t)
     inside = (f > 0) & (f < 1)
@@ -74,32 +88,32 @@ def test_minimiser_is_where_the_slope_is_minus_t(divergence):
 @pytest.mark.parametrize("divergence", SMOOTH, ids=repr)
 @pytest.mark.parametrize("t", [-1e6, -800.0, -30.0, 30.0, 800.0, 1e6])
 def test_minimiser_is_finite_for_extreme_scores_and_multipliers(divergence, t):
-    scores = scores_from_logit(
-        torch.tensor([-1e4, -400, -40, 0, 40, 400, 1e4], dtype=torch.float64)
-    )
+    x = torch.tensor([-1e4, -400, -40, 0, 40, 400, 1e4], dtype=torch.float64)
+    scores = scores_of(bounded_logit(x, is_logit=True))
     f, rate = divergence.minimise(scores, torch.full((7,), t, dtype=torch.float64))
-    for x in (f, rate, divergence.value(f, 1 - f, scores)):
-        assert torch.isfinite(x).all()
+    value = divergence.value(f, 1 - f, scores)
+    pull = divergence.pull(f, 1 - f, scores, None)
+    for result in (f, rate, value, pull):
+        assert torch.isfinite(result).all()
     assert (f >= 0).all()
     assert (f <= 1).all()
     assert (rate >= 0).all()
 
 
 def test_jensen_shannon_has_no_complex_root_where_the_discriminant_vanishes():
-    scores = scores_from_logit(torch.full((201,), 500.0, dtype=torch.float64))
+    scores = scores_of(torch.full((201,), 490.0, dtype=torch.float64))
     near = torch.linspace(-1e-14, 1e-14, 201, dtype=torch.float64)
     f, _ = DIVERGENCES["js"].minimise(scores, math.log(2) / 2 + near)  # r = 1/2
     assert (f <= 1).all()
 
 
 def test_total_variation_takes_its_slope_at_the_kink_from_the_multiplier():
-    h = torch.tensor([0.3, 0.6, 0.5], dtype=torch.float64, requires_grad=True)
-    f = torch.tensor([0.3, 0.4, 0.9], dtype=torch.float64)
-    t = torch.tensor([0.25, 1.0, -1.0], dtype=torch.float64)
-    value = DIVERGENCES["tv"].value(f, 1 - f, scores_from_prob(h), t)
-    (slope,) = torch.autograd.grad(value.sum(), h)
-    torch.testing.assert_close(value, (f - h).abs())
-    torch.testing.assert_close(slope, torch.tensor([0.25, 1.0, -1.0]).double())
+    scores = scores_of(torch.logit(torch.tensor([0.3, 0.6, 0.5, 0.7]).double()))
+    f = torch.stack((scores.h[0], *torch.tensor([0.4, 0.9]).double(), scores.h[3]))
+    t = torch.tensor([0.25, 1.0, -1.0, -7.0], dtype=torch.float64)
+    pull = DIVERGENCES["tv"].pull(f, 1 - f, scores, t)
+    expected = torch.tensor([0.25, 1.0, -1.0, -1.0]) * scores.h * scores.k
+    torch.testing.assert_close(pull, expected)
 
 
 def test_divergence_is_found_by_its_name_in_any_case():

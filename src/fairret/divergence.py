@@ -36,10 +36,12 @@ class Divergence(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def value(
-        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
-    ) -> Tensor:
-        r""":math:`D(f \| h)` of every row, differentiable in the scores.
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        r""":math:`D(f \| h)` of every row."""
+
+    @abstractmethod
+    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+        r""":math:`\partial D(f \| h) / \partial x`, the derivative in the logit of h.
 
         Where D has a kink at f = h, t is its slope in h: that of the projection with
         multipliers :math:`t_i = \nu \cdot a_i`, by the envelope theorem.
@@ -71,11 +73,12 @@ class KullbackLeibler(SmoothDivergence):
 
     name = "kl"
 
-    def value(
-        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
-    ) -> Tensor:
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         entropy = torch.xlogy(f, f) + torch.xlogy(u, u)
         return entropy - f * scores.h.log() - u * scores.k.log()
+
+    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+        return scores.h - f
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return f.log() - u.log() - scores.logit
@@ -94,15 +97,16 @@ class JensenShannon(SmoothDivergence):
 
     name = "js"
 
-    def value(
-        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
-    ) -> Tensor:
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         _, h, k = scores
         m, rest = (f + h) / 2, (u + k) / 2
-        # not f log(f / m): its gradient in h is 0 / 0 where f = 0
-        own = torch.xlogy(f, f) + torch.xlogy(u, u)
-        other = h * h.log() + k * k.log()
-        return (own + other) / 2 - m * m.log() - rest * rest.log()
+        own = torch.xlogy(f, f / m) + torch.xlogy(u, u / rest)
+        other = h * (h / m).log() + k * (k / rest).log()
+        return (own + other) / 2
+
+    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+        _, h, k = scores
+        return h * k * ((h / (f + h)).log() - (k / (u + k)).log()) / 2
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         _, h, k = scores
@@ -134,10 +138,11 @@ class SquaredEuclidean(SmoothDivergence):
 
     name = "sed"
 
-    def value(
-        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
-    ) -> Tensor:
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return 2 * (f - scores.h).square()
+
+    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+        return 4 * (scores.h - f) * scores.h * scores.k
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return 4 * (f - scores.h)
@@ -162,10 +167,14 @@ class ChiSquared(SmoothDivergence):
     def _variance(self, scores: Scores) -> Tensor:
         return (scores.h * scores.k).clamp_min(self.least_variance)
 
-    def value(
-        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
-    ) -> Tensor:
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return (f - scores.h).square() / self._variance(scores)
+
+    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+        _, h, k = scores
+        apart = (h - f) / self._variance(scores)
+        bent = h * k > self.least_variance  # else the denominator is a constant
+        return h * k * (2 * apart - torch.where(bent, apart.square() * (k - h), 0.0))
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return 2 * (f - scores.h) / self._variance(scores)
@@ -182,14 +191,14 @@ class TotalVariation(Divergence):
 
     name = "tv"
 
-    def value(
-        self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None = None
-    ) -> Tensor:
-        apart = f - scores.h
-        if t is None:
-            return apart.abs()
-        slope = torch.where(apart == 0, t.clamp(-1, 1), -apart.sign()).detach()
-        return apart.detach().abs() + slope * (scores.h - scores.h.detach())
+    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+        return (f - scores.h).abs()
+
+    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+        apart = scores.h - f
+        kink = 0.0 if t is None else t.clamp(-1, 1)
+        slope = torch.where(apart == 0, kink, apart.sign())
+        return slope * scores.h * scores.k
 
 
 def _clipped_line(h: Tensor, rate: Tensor, t: Tensor) -> Minimiser:
@@ -228,15 +237,15 @@ def get_divergence(divergence: str | Divergence) -> Divergence:
     return DIVERGENCES[divergence.lower()]
 
 
-def scores_from_logit(logit: Tensor) -> Scores:
-    """Hold logits within the range where neither h nor 1 - h is zero."""
-    bound = -math.log(torch.finfo(logit.dtype).tiny) * 0.7  # 496 in float64
-    x = logit.clamp(-bound, bound)
-    return Scores(x, torch.sigmoid(x), torch.sigmoid(-x))
+def bounded_logit(pred: Tensor, is_logit: bool) -> Tensor:
+    """Logits of predictions, held where neither h nor 1 - h is zero."""
+    info = torch.finfo(pred.dtype)
+    if is_logit:
+        bound = -0.7 * math.log(info.tiny)  # 496 in float64
+        return pred.clamp(-bound, bound)
+    return torch.logit(pred, eps=info.eps)
 
 
-def scores_from_prob(prob: Tensor) -> Scores:
-    """Hold probabilities within (0, 1), where their logarithms are finite."""
-    eps = torch.finfo(prob.dtype).eps
-    h = prob.clamp(eps, 1 - eps)
-    return Scores(torch.logit(h), h, 1 - h)
+def scores_of(logit: Tensor) -> Scores:
+    """Both tails of the scores."""
+    return Scores(logit, torch.sigmoid(logit), torch.sigmoid(-logit))

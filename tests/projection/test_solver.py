@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 import fairret
 from batches import STACKS, STATISTICS, sample
 from fairret import Status
-from fairret.divergence import DIVERGENCES, scores_from_logit
+from fairret.divergence import DIVERGENCES, scores_of
 from fairret.loss import KLProjectionLoss, ProjectionLoss
 from fairret.projection import pose, solve
 from fairret.statistic import get_statistic
@@ -105,7 +105,7 @@ def test_scale_of_the_constraints_is_irrelevant(divergence, size):
     n = 40
     a = batch.sens.T.contiguous()
     p = torch.full((n,), 1 / n, dtype=torch.float64)
-    scores = scores_from_logit(batch.logit)
+    scores = scores_of(batch.logit)
     b = -0.45 * (a @ p)
     expected = solve(pose(scores, a, b, p), DIVERGENCES[divergence])
     found = solve(pose(scores, size * a, size * b, p), DIVERGENCES[divergence])

@@ -8,11 +8,10 @@ from torch import Tensor
 from fairret.checks import full_precision, sort_positional
 from fairret.divergence import (
     Divergence,
-    Scores,
     SmoothDivergence,
+    bounded_logit,
     get_divergence,
-    scores_from_logit,
-    scores_from_prob,
+    scores_of,
 )
 from fairret.errors import RangeError
 from fairret.loss.base import Batch, FairnessLoss
@@ -38,9 +37,9 @@ LARGEST_MULTIPLIER = 1e6  # beyond it c is at the edge of what scores can reach
 class _Setting(NamedTuple):
     """A batch as a projection problem, and what its gradient needs."""
 
-    problem: Problem  # detached
-    scores: Scores  # differentiable
-    c: Tensor  # (K,), differentiable unless it was given
+    problem: Problem  # without gradient
+    logit: Tensor  # (n,), with gradient
+    c: Tensor  # (K,), with gradient if that was asked for
     mask: Tensor  # (K, d_s)
 
 
@@ -100,20 +99,24 @@ class ProjectionLoss(FairnessLoss):
 
     def evaluate(self, batch: Batch) -> Tensor:
         """Find f* (step i), then measure its divergence from the scores (step ii)."""
-        problem, scores, c, mask = _set_up(batch)
+        exact = self.gradient == "exact" and batch.target is None
+        problem, logit, c, mask = _set_up(batch, exact)
         f_star, nu, residual = solve_for_loss(
             problem, self.divergence, tol=self.tol, max_iter=self.max_iter
         )
-        # step (ii) holds f* fixed: the solver ran on detached tensors
+        u_star = 1 - f_star
+        value = problem.p @ self.divergence.value(f_star, u_star, problem.scores)
         smooth = isinstance(self.divergence, SmoothDivergence)
         t = None if smooth else nu @ problem.a
-        loss = problem.p @ self.divergence.value(f_star, 1 - f_star, scores, t)
-        if self.gradient == "exact" and batch.target is None:
+        # step (ii) holds f* fixed: what is left is the derivative of D in h
+        pull = problem.p * self.divergence.pull(f_star, u_star, problem.scores, t)
+        loss = value.clamp_min(0) + pull @ (logit - logit.detach())
+        if exact:
             slope = _slope_in_c(batch, problem.p, f_star, nu, mask)
             largest = (nu * problem.size).abs().amax()
             sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
-            loss = loss + torch.where(sound, slope, 0) @ (c - c.detach())
-        return loss.clamp_min(0)  # rounding may leave -1e-17
+            loss = loss + torch.where(sound, slope, 0.0) @ (c - c.detach())
+        return loss
 
     @torch.no_grad()
     def project(
@@ -140,11 +143,13 @@ class ProjectionLoss(FairnessLoss):
             logit, named, weight, pred_as_logit, sharpness, target_statistic, inputs
         )
         with full_precision(batch.pred.device):
-            problem, scores, _, _ = _set_up(batch)
+            problem = _set_up(batch, exact=False).problem
             found = solve(
                 problem, self.divergence, tol=self.tol, max_iter=self.max_iter
             )
-            value = problem.p @ self.divergence.value(found.f, 1 - found.f, scores)
+            value = problem.p @ self.divergence.value(
+                found.f, 1 - found.f, problem.scores
+            )
         dtype = logit.dtype if logit.is_floating_point() else torch.float32
         return Projection(
             f_star=found.f.to(dtype).reshape(logit.shape),
@@ -165,22 +170,19 @@ class ProjectionLoss(FairnessLoss):
         return ", ".join(filter(None, (*shown, super().extra_repr())))
 
 
-def _set_up(batch: Batch) -> _Setting:
-    read = scores_from_logit if batch.is_logit else scores_from_prob
-    scores = read(batch.pred)
-    fixed = Scores(*(x.detach() for x in scores))
-    rows = summands(scores.h, batch.w, batch.coef)
+def _set_up(batch: Batch, exact: bool) -> _Setting:
+    logit = bounded_logit(batch.pred, batch.is_logit)
+    scores = scores_of(logit.detach())
+    rows = summands(torch.sigmoid(logit) if exact else scores.h, batch.w, batch.coef)
     overall = over_all(rows)
-    mask = comparable((rows.den.detach() @ batch.s), overall.den)
-    estimable = mask.any(-1)
+    mask = comparable(rows.den.detach() @ batch.s, overall.den)
     c = batch.target
     if c is None:
-        c = torch.where(
-            estimable, overall.num / overall.den.masked_fill(~estimable, 1), 0
-        )
+        none = ~mask.any(-1)
+        c = (overall.num / overall.den.masked_fill(none, 1)).masked_fill(none, 0)
     p = _probabilities(batch)
     a, b = constrain(fix(batch.coef, c.detach()), batch.s, p, mask)
-    return _Setting(pose(fixed, a, b, p), scores, c, mask)
+    return _Setting(pose(scores, a, b, p), logit, c, mask)
 
 
 def _probabilities(batch: Batch) -> Tensor:

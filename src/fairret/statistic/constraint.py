@@ -46,7 +46,7 @@ def constrain(line: Line, s: Tensor, p: Tensor, mask: Tensor) -> Constraint:
     Groups outside the mask, `(K, d_s)`, cannot be compared: theirs become 0 = 0.
     """
     kept = mask.to(s)
-    columns = s.T.contiguous()
-    a = line.beta.unsqueeze(1) * columns * kept.unsqueeze(-1)
+    a = line.beta.unsqueeze(1) * s.T.contiguous()
+    a.mul_(kept.unsqueeze(-1))
     b = ((line.alpha * p) @ s) * kept
     return Constraint(a.flatten(0, 1), b.flatten())

@@ -20,11 +20,15 @@ class Batches(NamedTuple):
     label: Array  # (batches, n, 1)
     feat: Array  # (batches, n, d_x)
 
+    def seen(self, index: int) -> tuple[Array, Array, Array]:
+        """What a fairret sees of one batch: logit, sens and label."""
+        return self.logit[index], self.sens[index], self.label[index]
+
 
 def make(batches: int, n: int, *, d_x: int = 1, seed: int = 0) -> Batches:
     """Draw sex, race and age (8 columns), features, scores and labels.
 
-    Logits have a spread of 1.5 within a group and shift between groups; 35 % of the
+    Logits have a spread of 1.5 within a group and shift between groups; 36 % of the
     labels are positive.
     """
     rng = np.random.default_rng(seed)
@@ -34,12 +38,10 @@ def make(batches: int, n: int, *, d_x: int = 1, seed: int = 0) -> Batches:
     age = rng.beta(2, 3, shape)
     sens = np.concatenate((np.eye(2)[sex], np.eye(5)[race], age[..., None]), -1)
     shift = 0.6 * sex + np.array(RACE_SHIFTS)[race] + 0.8 * age
-    feat = rng.standard_normal((*shape, d_x))
-    feat[..., 0] += shift  # so that a network can learn to be unfair
-    direction = rng.standard_normal(d_x) / np.sqrt(d_x)
     logit = 1.5 * rng.standard_normal(shape) + shift - 1.5
-    merit = 1.5 * feat @ direction + shift - 1.6
-    label = rng.random(shape) < 1 / (1 + np.exp(-merit))
+    label = rng.random(shape) < 1 / (1 + np.exp(-logit))
+    loading = 0.3 * rng.standard_normal(d_x)  # features tell of the score, with noise
+    feat = logit[..., None] * loading + rng.standard_normal((*shape, d_x))
     columns = (logit[..., None], sens, label[..., None], feat)
     return Batches(*(column.astype(np.float32) for column in columns))
 
