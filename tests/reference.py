@@ -38,7 +38,7 @@ def gamma(name, h, y, member, weight=None):
 
 
 def violations(name, h, s, y, weight=None):
-    """Eq. 5 for every group, with the footnote's case and absent groups."""
+    """Eq. 9 for every group, with the footnote's case and absent groups."""
     overall = gamma(name, h, y, np.ones(len(h)), weight)
     result = []
     for k in range(s.shape[1]):
@@ -85,7 +85,7 @@ def divergence_expression(divergence, f, h):
 
 
 def project(divergence, h, a, b, p):
-    """Eq. 8 by Clarabel: the projected scores and the mean divergence."""
+    """Eq. 11 by Clarabel: the projected scores and the mean divergence."""
     f = cp.Variable(len(h))
     objective = cp.Minimize(p @ divergence_expression(divergence, f, h))
     size = np.abs(a) @ p

@@ -172,3 +172,11 @@ def test_statistics_copy_and_pickle():
             torch.testing.assert_close(
                 other(PROB, SENS, LABEL), statistic(PROB, SENS, LABEL), equal_nan=True
             )
+
+
+def test_linear_statistics_have_no_slope_below():
+    """Def. 4 is the split between the modules `rates` and `ratios`."""
+    for name in ("pr", "tpr", "fpr", "fnr", "tnr", "accuracy"):
+        assert not hasattr(get_statistic(name), "denom_slope")
+    for name in ("ppv", "fdr", "for", "npv", "fn_fp", "f_score"):
+        assert hasattr(get_statistic(name), "denom_slope")

@@ -47,7 +47,7 @@ def project(
     tol: float = TOLERANCE,
     **inputs: object,
 ) -> Projection[Tensor] | Projection[Array]:
-    r"""Find the fair scores that are closest to the given ones (Eq. 8).
+    r"""Find the fair scores that are closest to the given ones (Eq. 11).
 
     .. math::
         f^* = \arg\min_{f \in \mathcal{F}_\gamma(c)} E[D(f \| h)],

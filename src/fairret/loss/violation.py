@@ -13,7 +13,7 @@ from fairret.statistic.sums import over_all, over_groups, summands, violation
 
 
 class ViolationLoss(FairnessLoss):
-    r"""A function of the violation :math:`v(h)` of Eq. 5, summed over a stack."""
+    r"""A function of the violation :math:`v(h)` of Eq. 9, summed over a stack."""
 
     @abstractmethod
     def penalize_violation(self, violation: Tensor) -> Tensor:

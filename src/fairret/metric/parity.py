@@ -19,7 +19,7 @@ def gap_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
 
 
 def gap_relative_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
-    """Largest violation (Eq. 5); groups that are NaN do not count."""
+    """Largest violation (Eq. 9); groups that are NaN do not count."""
     zero = target_val == 0
     relative = vals / target_val.masked_fill(zero, 1) - (~zero).to(vals)
     return torch.nan_to_num(relative.abs(), nan=0.0).amax(-1)

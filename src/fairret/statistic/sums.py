@@ -73,7 +73,7 @@ def comparable(den: Tensor, overall_den: Tensor) -> Tensor:
 
 
 def violation(groups: Sums, overall: Sums, target: Tensor | None = None) -> Tensor:
-    r"""Relative distance from parity (Eq. 5), `(K, d_s)`.
+    r"""Relative distance from parity (Eq. 9), `(K, d_s)`.
 
     .. math::
         v_k = \left| \frac{\gamma(k; h)}{\bar\gamma(h)} - 1 \right|,
