@@ -1,8 +1,7 @@
 r"""Linear-fractional statistics (Def. 2): what a subclass says, and what it gets."""
 
-import inspect
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +13,15 @@ from fairret.checks import (
     nearest,
     sort_positional,
 )
-from fairret.errors import ArgumentError, ShapeError, StatisticError
+from fairret.errors import ArgumentError, StatisticError
 from fairret.statistic.constraint import Line, fix
+from fairret.statistic.functions import (
+    FUNCTIONS,
+    Need,
+    as_coefficient,
+    inputs_of,
+    unify_spelling,
+)
 from fairret.statistic.registry import register
 from fairret.statistic.sums import (
     Coefficients,
@@ -25,18 +31,6 @@ from fairret.statistic.sums import (
     ratio,
     summands,
 )
-
-Coefficient: TypeAlias = Tensor | float
-FUNCTIONS = ("nom_intercept", "nom_slope", "denom_intercept", "denom_slope")
-OTHER_SPELLING = {"nom_intercept": "num_intercept", "nom_slope": "num_slope"}
-
-
-class Need(NamedTuple):
-    """An input of one of the four functions."""
-
-    parameter: str  # how the function calls it
-    source: str  # how the caller does
-    required: bool
 
 
 class LinearFractionalStatistic(nn.Module):
@@ -75,9 +69,9 @@ class LinearFractionalStatistic(nn.Module):
     ) -> None:
         """Unify the spellings, note the inputs of each function, register the name."""
         super().__init_subclass__(**kwargs)
-        _unify_spelling(cls)
+        unify_spelling(cls)
         cls._needs = {
-            function: _inputs_of(getattr(cls, function), cls, function)
+            function: inputs_of(getattr(cls, function), cls, function)
             for function in FUNCTIONS
             if hasattr(cls, function)
         }
@@ -228,7 +222,7 @@ class LinearFractionalStatistic(nn.Module):
             if need.source in batch.named
         }
         value = getattr(self, function)(**given)
-        return _as_coefficient(value, batch, f"{type(self).__name__}.{function}")
+        return as_coefficient(value, batch, f"{type(self).__name__}.{function}")
 
     def _all_needs(self) -> list[Need]:
         return [
@@ -255,55 +249,3 @@ class LinearFractionalStatistic(nn.Module):
                     f"{', '.join(sorted(known)) or 'nothing'}."
                     f"{nearest(name, ['weight', *known])} Leave it out otherwise."
                 )
-
-
-def _as_coefficient(value: object, batch: Inputs, where: str) -> Tensor:
-    if isinstance(value, int | float):
-        return torch.full_like(batch.pred, float(value))
-    if isinstance(value, Tensor):
-        value = value.to(batch.pred)
-        if value.dim() == 0:
-            return value.expand_as(batch.pred)
-        if value.dim() == 2 and value.shape[1] == 1:
-            value = value[:, 0]
-        if value.shape == batch.pred.shape:
-            return value
-        got = f"shape {tuple(value.shape)}"
-    else:
-        got = type(value).__name__
-    raise ShapeError(
-        f"`{where}` must return a number or a tensor of shape (n,) or (n, 1) with "
-        f"n={batch.n}; got {got}. Return one number for every row."
-    )
-
-
-def _unify_spelling(cls: type) -> None:
-    """Make 0.1.3's `num_` a second name of `nom_`, whichever the class was given."""
-    for ours, theirs in OTHER_SPELLING.items():
-        own = vars(cls)
-        if ours in own and theirs in own:
-            raise StatisticError(
-                f"`{cls.__name__}` must define `{ours}` or `{theirs}`, which are one; "
-                "got both. Delete one of them."
-            )
-        if theirs in own:
-            setattr(cls, ours, own[theirs])
-        elif ours in own:
-            setattr(cls, theirs, own[ours])
-
-
-def _inputs_of(
-    function: Callable[..., object], cls: type, name: str
-) -> tuple[Need, ...]:
-    """Read a function's inputs off its signature."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    for parameter in parameters:
-        if parameter.kind not in (
-            parameter.POSITIONAL_OR_KEYWORD,
-            parameter.KEYWORD_ONLY,
-        ):
-            raise StatisticError(
-                f"`{cls.__name__}.{name}` must name its inputs; got `{parameter}`. "
-                "Write them out, as in `def nom_slope(self, feat, label)`."
-            )
-    return tuple(Need(p.name, p.name, p.default is p.empty) for p in parameters)

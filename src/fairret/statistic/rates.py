@@ -5,7 +5,8 @@ from collections.abc import Callable
 from torch import Tensor
 
 from fairret.errors import DtypeError
-from fairret.statistic.base import Coefficient, LinearFractionalStatistic, Need
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.functions import Coefficient, Need
 
 
 class PositiveRate(

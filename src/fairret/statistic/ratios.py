@@ -3,7 +3,8 @@ r"""Statistics of Table 1 whose denominator depends on the scores, and their kin
 from torch import Tensor
 
 from fairret.checks import check_positive
-from fairret.statistic.base import Coefficient, LinearFractionalStatistic
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.functions import Coefficient
 
 
 class PositivePredictiveValue(

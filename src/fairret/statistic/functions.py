@@ -1,0 +1,76 @@
+r"""The four functions of a statistic: how they are read, and what they may return."""
+
+import inspect
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from fairret.checks import Inputs
+from fairret.errors import ShapeError, StatisticError
+
+Coefficient: TypeAlias = Tensor | float
+FUNCTIONS = ("nom_intercept", "nom_slope", "denom_intercept", "denom_slope")
+OTHER_SPELLING = {"nom_intercept": "num_intercept", "nom_slope": "num_slope"}
+
+
+class Need(NamedTuple):
+    """An input of one of the four functions."""
+
+    parameter: str  # how the function calls it
+    source: str  # how the caller does
+    required: bool
+
+
+def as_coefficient(value: object, batch: Inputs, where: str) -> Tensor:
+    """Bring what a function returned to one number for every row."""
+    if isinstance(value, int | float):
+        return torch.full_like(batch.pred, float(value))
+    if isinstance(value, Tensor):
+        value = value.to(batch.pred)
+        if value.dim() == 0:
+            return value.expand_as(batch.pred)
+        if value.dim() == 2 and value.shape[1] == 1:
+            value = value[:, 0]
+        if value.shape == batch.pred.shape:
+            return value
+        got = f"shape {tuple(value.shape)}"
+    else:
+        got = type(value).__name__
+    raise ShapeError(
+        f"`{where}` must return a number or a tensor of shape (n,) or (n, 1) with "
+        f"n={batch.n}; got {got}. Return one number for every row."
+    )
+
+
+def unify_spelling(cls: type) -> None:
+    """Make 0.1.3's `num_` a second name of `nom_`, whichever the class was given."""
+    for ours, theirs in OTHER_SPELLING.items():
+        own = vars(cls)
+        if ours in own and theirs in own:
+            raise StatisticError(
+                f"`{cls.__name__}` must define `{ours}` or `{theirs}`, which are one; "
+                "got both. Delete one of them."
+            )
+        if theirs in own:
+            setattr(cls, ours, own[theirs])
+        elif ours in own:
+            setattr(cls, theirs, own[ours])
+
+
+def inputs_of(
+    function: Callable[..., object], cls: type, name: str
+) -> tuple[Need, ...]:
+    """Read a function's inputs off its signature."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind not in (
+            parameter.POSITIONAL_OR_KEYWORD,
+            parameter.KEYWORD_ONLY,
+        ):
+            raise StatisticError(
+                f"`{cls.__name__}.{name}` must name its inputs; got `{parameter}`. "
+                "Write them out, as in `def nom_slope(self, feat, label)`."
+            )
+    return tuple(Need(p.name, p.name, p.default is p.empty) for p in parameters)
