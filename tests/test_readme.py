@@ -1,0 +1,37 @@
+"""The README's code runs as it stands, one block after the other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def test_every_python_block_runs_in_order(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) >= 4
+    names = {}
+    for block in blocks:
+        exec(block, names)  # what the README shows
+    shown = capsys.readouterr().out
+    assert "'sex=f', 'sex=m', 'race=1', 'race=2', 'age<30'" in shown
+    assert "Projection(status=CONVERGED" in shown
+    assert names["result"].f_star == pytest.approx([0.38, 0.62, 0.38, 0.62], abs=5e-3)
+
+
+def test_every_name_in_the_tables_is_known():
+    from fairret import loss, statistic
+
+    for line in re.findall(r"^\| .*\|$", README, re.MULTILINE):
+        for name in re.findall(r"`\"([\w+]+)\"`", line):
+            assert statistic.get_statistic(name)
+        for name in re.findall(r"`([A-Z]\w+)", line):
+            assert hasattr(statistic, name) or hasattr(loss, name), name
+
+
+def test_every_link_leads_somewhere():
+    root = Path(__file__).parent.parent
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        if not target.startswith("http"):
+            assert (root / target).exists(), target
