@@ -80,6 +80,7 @@ def check_batch(
     name: str,
     dtype: torch.dtype | None = None,
     grouped: bool = True,
+    by_column: bool = False,
 ) -> Inputs:
     """Check the arguments of a call and bring them to one dtype.
 
@@ -93,6 +94,7 @@ def check_batch(
         name: What `pred` is called in messages: "logit" or "prob".
         dtype: What to compute in; by default float32, or float64 for float64.
         grouped: Whether `sens` is required.
+        by_column: Whether to lay `sens` out in memory column by column.
     """
     rows = _as_rows(name, pred)
     if name == "logit" and not rows.is_floating_point():
@@ -124,7 +126,13 @@ def check_batch(
         if look:
             _check_range("weight", weight, (0.0, torch.finfo(torch.float32).max))
         weight = weight.to(dtype)
-    s = _check_sens(sens, n, device, look).to(dtype) if grouped else None
+    s = None
+    if grouped:
+        s = _check_sens(sens, n, device, look)
+        if by_column:
+            s = s.T.to(dtype, memory_format=torch.contiguous_format).contiguous().T
+        else:
+            s = s.to(dtype)
     return Inputs(rows.to(dtype), s, weight, named)
 
 

@@ -74,8 +74,10 @@ class KullbackLeibler(SmoothDivergence):
     name = "kl"
 
     def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        entropy = torch.xlogy(f, f) + torch.xlogy(u, u)
-        return entropy - f * scores.h.log() - u * scores.k.log()
+        tiny = torch.finfo(f.dtype).tiny  # where f is 0, so is its term
+        own = f.clamp_min(tiny).log() - scores.h.log()
+        other = u.clamp_min(tiny).log() - scores.k.log()
+        return f * own + u * other
 
     def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
         return scores.h - f

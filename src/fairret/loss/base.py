@@ -1,7 +1,7 @@
 """The call that every fairret has in common."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, overload
 
 import torch
 from torch import Tensor, nn
@@ -55,6 +55,8 @@ class FairnessLoss(nn.Module, ABC):
         self.sharpness = check_positive(
             "sharpness", sharpness, "1 leaves the scores as they are."
         )
+
+    by_column: ClassVar[bool] = False  # how it wants `sens` laid out
 
     if TYPE_CHECKING:  # nn.Module hides the signature of forward behind its own
 
@@ -153,6 +155,7 @@ class FairnessLoss(nn.Module, ABC):
             inputs,
             name="logit" if pred_as_logit else "prob",
             dtype=self.compute_dtype(logit) if isinstance(logit, Tensor) else None,
+            by_column=self.by_column,
         )
         assert checked.sens is not None  # check_batch requires it
         a = self.sharpness if sharpness is None else sharpness

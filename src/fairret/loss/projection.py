@@ -1,6 +1,6 @@
 """Projection fairrets: the divergence to the nearest fair scores (Section 3.2)."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -61,6 +61,8 @@ class ProjectionLoss(FairnessLoss):
         tol: Residual at which the projection counts as found, relative to the groups.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
     """
+
+    by_column: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -181,8 +183,8 @@ def _set_up(batch: Batch, exact: bool) -> _Setting:
         none = ~mask.any(-1)
         c = (overall.num / overall.den.masked_fill(none, 1)).masked_fill(none, 0)
     p = _probabilities(batch)
-    a, b = constrain(fix(batch.coef, c.detach()), batch.s, p, mask)
-    return _Setting(pose(scores, a, b, p), logit, c, mask)
+    a, b, size = constrain(fix(batch.coef, c.detach()), batch.s, p, mask)
+    return _Setting(pose(scores, a, b, p, size), logit, c, mask)
 
 
 def _probabilities(batch: Batch) -> Tensor:

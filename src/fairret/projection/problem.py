@@ -49,10 +49,13 @@ class Solution(NamedTuple):
     iterations: int
 
 
-def pose(scores: Scores, a: Tensor, b: Tensor, p: Tensor) -> Problem:
-    """Put a problem together."""
-    size = a.abs() @ p
-    return Problem(scores, a, b, p, size.masked_fill_(size == 0, 1))
+def pose(
+    scores: Scores, a: Tensor, b: Tensor, p: Tensor, size: Tensor | None = None
+) -> Problem:
+    """Put a problem together; pass the constraints' sizes if they are known."""
+    if size is None:
+        size = a.abs() @ p
+    return Problem(scores, a, b, p, size.masked_fill(size == 0, 1))
 
 
 def better(one: Solution, other: Solution, choice: Tensor) -> Solution:

@@ -20,6 +20,7 @@ class Constraint(NamedTuple):
 
     a: Tensor  # (m, n)
     b: Tensor  # (m,)
+    size: Tensor  # (m,): sum_i p_i |a_i|
 
 
 def fix(coef: Coefficients, c: Tensor) -> Line:
@@ -46,7 +47,7 @@ def constrain(line: Line, s: Tensor, p: Tensor, mask: Tensor) -> Constraint:
     Groups outside the mask, `(K, d_s)`, cannot be compared: theirs become 0 = 0.
     """
     kept = mask.to(s)
-    a = line.beta.unsqueeze(1) * s.T.contiguous()
-    a.mul_(kept.unsqueeze(-1))
+    a = (line.beta.unsqueeze(1) * s.T).mul_(kept.unsqueeze(-1))
+    size = ((line.beta.abs() * p) @ s) * kept
     b = ((line.alpha * p) @ s) * kept
-    return Constraint(a.flatten(0, 1), b.flatten())
+    return Constraint(a.flatten(0, 1), b.flatten(), size.flatten())

@@ -1,0 +1,152 @@
+"""What the demonstration measures on the test set."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torchmetrics.functional.classification import binary_auroc
+
+from fairret.loss.base import FairnessLoss
+from fairret.metric import LinearFractionalParity
+from fairret.statistic import LinearFractionalStatistic
+
+SHUFFLES = 100
+
+
+@dataclass(frozen=True)
+class Notion:
+    """A notion of fairness, and the loss term that asks for it."""
+
+    key: str
+    name: str
+    measure: str  # the statistic, in the words of the applicants
+    loss: FairnessLoss
+    strength: float
+
+    @property
+    def statistic(self) -> LinearFractionalStatistic:
+        """The statistic that should be equal in all groups."""
+        return self.loss.statistic
+
+    @property
+    def term(self) -> str:
+        """The loss term in short."""
+        return f"{self.strength:g} × {type(self.loss).__name__}"
+
+
+class TestSet(NamedTuple):
+    """What an audit needs to know of the people."""
+
+    sens: Tensor  # (n, d_s)
+    groups: tuple[str, ...]  # names of the d_s columns
+    label: Tensor  # (n,)
+
+    @property
+    def sizes(self) -> list[float]:
+        """Number of people in every group; for an amount, the sum of it."""
+        sizes: list[float] = self.sens.sum(0).tolist()
+        return sizes
+
+
+class Quality(NamedTuple):
+    """How well scores predict, whoever is scored."""
+
+    auroc: float
+    log_loss: float
+    accuracy: float
+    mean_score: float
+
+
+class Measured(NamedTuple):
+    """A statistic of scores or decisions."""
+
+    groups: list[float]
+    overall: float
+    violation: float  # max_k v_k of Eq. 5
+
+
+class Pair(NamedTuple):
+    """One measurement without and with the loss term."""
+
+    before: Measured
+    after: Measured
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one loss term changed."""
+
+    notion: Notion
+    quality: Quality
+    scores: Pair
+    decisions: Pair
+    chance: float
+
+
+def compare(notion: Notion, plain: Tensor, fair: Tensor, test: TestSet) -> Effect:
+    """Set the scores of two networks side by side, and the decisions at 1/2."""
+    statistic = notion.statistic
+    before, after = decide(plain), decide(fair)
+    return Effect(
+        notion,
+        quality(fair, test.label),
+        Pair(measure(statistic, plain, test), measure(statistic, fair, test)),
+        Pair(measure(statistic, before, test), measure(statistic, after, test)),
+        chance(statistic, after, test),
+    )
+
+
+def decide(prob: Tensor) -> Tensor:
+    """Accept whoever is more likely than not to do well."""
+    return (prob > 0.5).to(prob)
+
+
+def quality(prob: Tensor, label: Tensor) -> Quality:
+    """Measure scores against labels."""
+    return Quality(
+        auroc=float(binary_auroc(prob, label.long())),
+        log_loss=float(F.binary_cross_entropy(prob, label)),
+        accuracy=float((decide(prob) == label).float().mean()),
+        mean_score=float(prob.mean()),
+    )
+
+
+def measure(
+    statistic: LinearFractionalStatistic, pred: Tensor, test: TestSet
+) -> Measured:
+    """Compute the statistic of every group, and its largest violation."""
+    return Measured(
+        groups=statistic(pred, test.sens, test.label).tolist(),
+        overall=float(statistic.overall(pred, test.label)),
+        violation=violation(statistic, pred, test),
+    )
+
+
+def violation(
+    statistic: LinearFractionalStatistic, pred: Tensor, test: TestSet
+) -> float:
+    """Compute the largest violation (Eq. 5)."""
+    metric = LinearFractionalParity(statistic, test.sens.shape[1])
+    metric.update(pred, test.sens, test.label)
+    return float(metric.compute())
+
+
+def chance(statistic: LinearFractionalStatistic, pred: Tensor, test: TestSet) -> float:
+    """Tell which violation a fair model stays below on 95 of 100 such test sets.
+
+    Traits that are dealt out anew have nothing to do with the decisions: what violation
+    is left comes from the size of the groups alone.
+    """
+    deal = torch.Generator().manual_seed(0)
+    n = len(pred)
+    violations = [
+        violation(
+            statistic,
+            pred,
+            test._replace(sens=test.sens[torch.randperm(n, generator=deal)]),
+        )
+        for _ in range(SHUFFLES)
+    ]
+    return float(torch.tensor(violations).quantile(0.95))
