@@ -28,11 +28,10 @@ def without_collection() -> Iterator[None]:
 def time_calls(call: Callable[[], object], repeats: int) -> list[float]:
     """Give the seconds that each of the calls took."""
     seconds = []
-    with without_collection():
-        for _ in range(repeats):
-            start = time.perf_counter()
-            call()
-            seconds.append(time.perf_counter() - start)
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
     return seconds
 
 
@@ -56,10 +55,11 @@ def interleave(
         block(warm_up)
     times: dict[str, list[list[float]]] = {name: [] for name in blocks}
     order = list(blocks)
-    for _ in range(rounds):
-        for name in order:
-            times[name].append(blocks[name](repeats[name]))
-        order.reverse()
+    with without_collection():
+        for _ in range(rounds):
+            for name in order:
+                times[name].append(blocks[name](repeats[name]))
+            order.reverse()
     return times
 
 

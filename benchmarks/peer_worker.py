@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from measure import time_calls
+from measure import time_calls, without_collection
 from residual import residual
 from samples import Batches, load
 
@@ -55,7 +55,8 @@ class Case:
 
     def time(self, repeats: int) -> list[float]:
         """Time so many calls."""
-        return time_calls(lambda: next(self.in_turn)(), repeats)
+        with without_collection():
+            return time_calls(lambda: next(self.in_turn)(), repeats)
 
     def residuals(self) -> dict[str, list[float]]:
         """Measure the solver's answer, and what the loss makes of it."""

@@ -22,7 +22,7 @@ LOSSES = {
     "JS": "JensenShannonProjectionLoss",
     "SED": "SquaredEuclideanProjectionLoss",
 }
-ROUNDS = {"PositiveRate": 8, "TruePositiveRate": 4, "PositivePredictiveValue": 4}
+ROUNDS = {"PositiveRate": 16, "TruePositiveRate": 6, "PositivePredictiveValue": 6}
 
 
 class Case:
@@ -66,7 +66,7 @@ class Case:
 
 def run(quick: bool) -> list[Row]:
     """Measure every divergence with every statistic."""
-    rounds = {"PositiveRate": 3} if quick else ROUNDS
+    rounds = {"PositiveRate": 4} if quick else ROUNDS
     data = make(BATCHES, N)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "batches.npz"
@@ -83,9 +83,9 @@ def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int)
     case = Case(LOSSES[short], statistic, data)
     times = interleave(
         {"ours": case.block(), "theirs": peer.block(LOSSES[short], statistic)},
-        {"ours": 5 * BATCHES, "theirs": BATCHES // 2},
+        {"ours": 3 * BATCHES, "theirs": 2},
         rounds=rounds,
-        warm_up=BATCHES,
+        warm_up=4,
     )
     faster = ratio(times["theirs"], times["ours"])
     ours = max(case.residuals())

@@ -23,7 +23,7 @@ AT_H = scores_of(torch.logit(H))
 
 @pytest.mark.parametrize("divergence", DIVERGENCES.values(), ids=repr)
 def test_value_equals_the_definition(divergence):
-    value = divergence.value(F, 1 - F, AT_H)
+    value = divergence.measure(F, AT_H).value
     expected = [
         reference.divergence_value(divergence.name, f, h)
         for f, h in zip(F.tolist(), H.tolist(), strict=True)
@@ -35,9 +35,9 @@ def test_value_equals_the_definition(divergence):
 def test_pull_is_the_derivative_of_the_value_in_the_logit(divergence):
     apart = F != H
     x = torch.logit(H).requires_grad_()
-    value = divergence.value(F, 1 - F, scores_of(x))
+    value = divergence.measure(F, scores_of(x)).value
     (slope,) = torch.autograd.grad(value.sum(), x)
-    pull = divergence.pull(F, 1 - F, AT_H, None)
+    pull = divergence.measure(F, AT_H).pull
     torch.testing.assert_close(pull[apart], slope[apart])
     torch.testing.assert_close(pull, torch.where(apart, slope, 0.0))
 
@@ -46,14 +46,14 @@ def test_chi_squared_pulls_less_where_its_denominator_is_bounded():
     x = torch.tensor([-15.0, 16.0, 2.0], dtype=torch.float64, requires_grad=True)
     f = torch.tensor([0.01, 0.97, 0.5], dtype=torch.float64)
     chi2 = DIVERGENCES["chi2"]
-    (slope,) = torch.autograd.grad(chi2.value(f, 1 - f, scores_of(x)).sum(), x)
-    pull = chi2.pull(f, 1 - f, scores_of(x.detach()), None)
+    (slope,) = torch.autograd.grad(chi2.measure(f, scores_of(x)).value.sum(), x)
+    pull = chi2.measure(f, scores_of(x.detach())).pull
     torch.testing.assert_close(pull, slope)
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES.values(), ids=repr)
 def test_value_is_zero_only_where_both_agree(divergence):
-    value = divergence.value(F, 1 - F, AT_H)
+    value = divergence.measure(F, AT_H).value
     assert value[3].abs() < 1e-15
     assert (value[[0, 1, 2, 4]] > 1e-4).all()
 
@@ -62,7 +62,7 @@ def test_value_is_zero_only_where_both_agree(divergence):
 def test_slope_and_curvature_are_derivatives_of_the_value(divergence):
     scores = AT_H
     f = F.clone().requires_grad_()
-    value = divergence.value(f, 1 - f, scores).sum()
+    value = divergence.measure(f, scores).value.sum()
     (slope,) = torch.autograd.grad(value, f, create_graph=True)
     (curvature,) = torch.autograd.grad(slope.sum(), f)
     torch.testing.assert_close(divergence.slope(F, 1 - F, scores), slope.detach())
@@ -91,9 +91,7 @@ def test_minimiser_is_finite_for_extreme_scores_and_multipliers(divergence, t):
     x = torch.tensor([-1e4, -400, -40, 0, 40, 400, 1e4], dtype=torch.float64)
     scores = scores_of(bounded_logit(x, is_logit=True))
     f, rate = divergence.minimise(scores, torch.full((7,), t, dtype=torch.float64))
-    value = divergence.value(f, 1 - f, scores)
-    pull = divergence.pull(f, 1 - f, scores, None)
-    for result in (f, rate, value, pull):
+    for result in (f, rate, *divergence.measure(f, scores)):
         assert torch.isfinite(result).all()
     assert (f >= 0).all()
     assert (f <= 1).all()
@@ -111,7 +109,7 @@ def test_total_variation_takes_its_slope_at_the_kink_from_the_multiplier():
     scores = scores_of(torch.logit(torch.tensor([0.3, 0.6, 0.5, 0.7]).double()))
     f = torch.stack((scores.h[0], *torch.tensor([0.4, 0.9]).double(), scores.h[3]))
     t = torch.tensor([0.25, 1.0, -1.0, -7.0], dtype=torch.float64)
-    pull = DIVERGENCES["tv"].pull(f, 1 - f, scores, t)
+    pull = DIVERGENCES["tv"].measure(f, scores, t).pull
     expected = torch.tensor([0.25, 1.0, -1.0, -1.0]) * scores.h * scores.k
     torch.testing.assert_close(pull, expected)
 

@@ -249,8 +249,9 @@ def check_positive(name: str, value: float, hint: str) -> float:
 
 def full_precision(device: torch.device) -> AbstractContextManager[object]:
     """Keep autocast from taking the sums in half precision."""
-    if torch.amp.is_autocast_available(device.type):
-        return torch.autocast(device.type, enabled=False)
+    kind = device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        return torch.autocast(kind, enabled=False)
     return nullcontext()
 
 

@@ -23,6 +23,13 @@ class Scores(NamedTuple):
     k: Tensor  # 1 - h
 
 
+class Measured(NamedTuple):
+    r"""Both halves of step (ii): the value of D and how it moves with the score."""
+
+    value: Tensor  # D(f || h)
+    pull: Tensor  # its derivative in the logit of h
+
+
 class Minimiser(NamedTuple):
     r"""The minimiser of :math:`D(f \| h) + t f` over [0, 1] and how fast it moves."""
 
@@ -36,12 +43,8 @@ class Divergence(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        r""":math:`D(f \| h)` of every row."""
-
-    @abstractmethod
-    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
-        r""":math:`\partial D(f \| h) / \partial x`, the derivative in the logit of h.
+    def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
+        r""":math:`D(f \| h)` of every row, and its derivative in the logit of h.
 
         Where D has a kink at f = h, t is its slope in h: that of the projection with
         multipliers :math:`t_i = \nu \cdot a_i`, by the envelope theorem.
@@ -73,14 +76,11 @@ class KullbackLeibler(SmoothDivergence):
 
     name = "kl"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        tiny = torch.finfo(f.dtype).tiny  # where f is 0, so is its term
-        own = f.clamp_min(tiny).log() - scores.h.log()
-        other = u.clamp_min(tiny).log() - scores.k.log()
-        return f * own + u * other
-
-    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
-        return scores.h - f
+    def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
+        _, h, k = scores
+        u, tiny = 1 - f, torch.finfo(f.dtype).tiny  # where f is 0, so is its term
+        value = f * (f.clamp_min(tiny) / h).log() + u * (u.clamp_min(tiny) / k).log()
+        return Measured(value, h - f)
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return f.log() - u.log() - scores.logit
@@ -89,9 +89,8 @@ class KullbackLeibler(SmoothDivergence):
         return 1 / (f * u)
 
     def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
-        z = scores.logit - t
-        f, u = torch.sigmoid(z), torch.sigmoid(-z)
-        return Minimiser(f, f * u)
+        f = torch.sigmoid(scores.logit - t)
+        return Minimiser(f, f - f * f)
 
 
 class JensenShannon(SmoothDivergence):
@@ -99,16 +98,14 @@ class JensenShannon(SmoothDivergence):
 
     name = "js"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
+    def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
         _, h, k = scores
+        u, tiny = 1 - f, torch.finfo(f.dtype).tiny
         m, rest = (f + h) / 2, (u + k) / 2
-        own = torch.xlogy(f, f / m) + torch.xlogy(u, u / rest)
-        other = h * (h / m).log() + k * (k / rest).log()
-        return (own + other) / 2
-
-    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
-        _, h, k = scores
-        return h * k * ((h / (f + h)).log() - (k / (u + k)).log()) / 2
+        own = f * (f.clamp_min(tiny) / m).log() + u * (u.clamp_min(tiny) / rest).log()
+        log_h, log_k = (h / m).log(), (k / rest).log()
+        value = (own + h * log_h + k * log_k) / 2
+        return Measured(value, h * k * (log_h - log_k) / 2)
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         _, h, k = scores
@@ -119,20 +116,24 @@ class JensenShannon(SmoothDivergence):
         return (h / (f * (f + h)) + k / (u * (u + k))) / 2
 
     def minimise(self, scores: Scores, t: Tensor) -> Minimiser:
-        # D' = -t is quadratic in f. (f, h, t) -> (1 - f, 1 - h, -t) leaves it as it is,
-        # so solve for the half that shrinks, where r = exp(-2|t|) cannot overflow.
+        r"""Solve :math:`D' = -t`, which is quadratic in f.
+
+        (f, h, t) -> (1 - f, 1 - h, -t) leaves it as it is, so solve for the half that
+        shrinks, where :math:`r = e^{-2|t|}` cannot overflow:
+        :math:`(1 - r) f^2 - (1 + k (1 - r)) f + r h = 0`.
+        """
         _, h, k = scores
         down = t >= 0
         near, far = torch.where(down, h, k), torch.where(down, k, h)
         r = torch.exp(-2 * t.abs())
-        half = 1 + far * (1 - r)
-        root = torch.sqrt((half.square() - 4 * (1 - r) * r * near).clamp_min(0))
-        small = (2 * r * near / (half + root)).clamp_max(1)
-        large = 1 - small
-        f, u = torch.where(down, small, large), torch.where(down, large, small)
-        tiny = torch.finfo(f.dtype).tiny
-        rate = 1 / self.curvature(f.clamp_min(tiny), u.clamp_min(tiny), scores)
-        return Minimiser(f, rate)
+        shrink = 1 - r
+        half = 1 + far * shrink
+        reach = r * near
+        root = torch.addcmul(half * half, shrink, reach, value=-4)
+        root = root.clamp_(min=torch.finfo(r.dtype).tiny).sqrt_()
+        small = (2 * reach).div_(half + root).clamp_(max=1)
+        rate = torch.addcmul(near, small, far - small).mul_(r).div_(root).mul_(2)
+        return Minimiser(torch.where(down, small, 1 - small), rate.clamp_(min=0))
 
 
 class SquaredEuclidean(SmoothDivergence):
@@ -140,11 +141,10 @@ class SquaredEuclidean(SmoothDivergence):
 
     name = "sed"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        return 2 * (f - scores.h).square()
-
-    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
-        return 4 * (scores.h - f) * scores.h * scores.k
+    def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
+        _, h, k = scores
+        apart = h - f
+        return Measured(2 * apart.square(), 4 * apart * h * k)
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return 4 * (f - scores.h)
@@ -169,14 +169,12 @@ class ChiSquared(SmoothDivergence):
     def _variance(self, scores: Scores) -> Tensor:
         return (scores.h * scores.k).clamp_min(self.least_variance)
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        return (f - scores.h).square() / self._variance(scores)
-
-    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
+    def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
         _, h, k = scores
         apart = (h - f) / self._variance(scores)
         bent = h * k > self.least_variance  # else the denominator is a constant
-        return h * k * (2 * apart - torch.where(bent, apart.square() * (k - h), 0.0))
+        slope = 2 * apart - torch.where(bent, apart.square() * (k - h), 0.0)
+        return Measured(apart * (h - f), h * k * slope)
 
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         return 2 * (f - scores.h) / self._variance(scores)
@@ -193,14 +191,12 @@ class TotalVariation(Divergence):
 
     name = "tv"
 
-    def value(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
-        return (f - scores.h).abs()
-
-    def pull(self, f: Tensor, u: Tensor, scores: Scores, t: Tensor | None) -> Tensor:
-        apart = scores.h - f
+    def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
+        _, h, k = scores
+        apart = h - f
         kink = 0.0 if t is None else t.clamp(-1, 1)
         slope = torch.where(apart == 0, kink, apart.sign())
-        return slope * scores.h * scores.k
+        return Measured(apart.abs(), slope * h * k)
 
 
 def _clipped_line(h: Tensor, rate: Tensor, t: Tensor) -> Minimiser:

@@ -97,9 +97,9 @@ def synthetic_population(n: int = 8000, seed: int = 0) -> Population:
     ===========  ===  =====================================  ====================
     feature      d    m                                      :math:`\sigma`
     ===========  ===  =====================================  ====================
-    assessment   0.4  -1.5 for women                         1, on the coast 1.5
+    assessment   0.4  -1.5 for women                         1, on the coast 2  
     reference    0.4  -1.5 for women, +2 on the coast        1
-    work_sample  0.6  0                                      1, on the coast 1.5
+    work_sample  0.6  0                                      1, on the coast 2  
     experience   0.1  1.5 u                                  1
     hours        0    +1 for men, -1 for women               1
     commute      0    centre -1.5, north 0, islands 1.5,     1
@@ -186,7 +186,7 @@ def _measurement(
         "hours": one - 2 * woman,
         "commute": np.array([COMMUTE[name] for name in region.tolist()]),
     }
-    sigma = {"assessment": 1 + 0.5 * coast, "work_sample": 1 + 0.5 * coast}
+    sigma = {"assessment": 1.0 + coast, "work_sample": 1.0 + coast}
     return (
         np.stack([m[name] for name in SIGNAL], axis=1),
         np.stack([sigma.get(name, one) for name in SIGNAL], axis=1),

@@ -27,7 +27,7 @@ from fairret.projection import (
     status_of,
 )
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.constraint import constrain, fix
+from fairret.statistic.constraint import Line, constrain, fix
 from fairret.statistic.sums import comparable, over_all, summands
 
 Gradient: TypeAlias = Literal["paper", "exact"]
@@ -37,9 +37,9 @@ LARGEST_MULTIPLIER = 1e6  # beyond it c is at the edge of what scores can reach
 class _Setting(NamedTuple):
     """A batch as a projection problem, and what its gradient needs."""
 
-    problem: Problem  # without gradient
-    logit: Tensor  # (n,), with gradient
-    c: Tensor  # (K,), with gradient if that was asked for
+    problem: Problem
+    line: Line  # (K, n) each
+    whole: Tensor  # (K,), the overall denominator, or 1 where there is none
     mask: Tensor  # (K, d_s)
 
 
@@ -101,24 +101,23 @@ class ProjectionLoss(FairnessLoss):
 
     def evaluate(self, batch: Batch) -> Tensor:
         """Find f* (step i), then measure its divergence from the scores (step ii)."""
-        exact = self.gradient == "exact" and batch.target is None
-        problem, logit, c, mask = _set_up(batch, exact)
+        logit = bounded_logit(batch.pred, batch.is_logit)
+        setting = _set_up(batch, logit.detach())
+        problem = setting.problem
         f_star, nu, residual = solve_for_loss(
             problem, self.divergence, tol=self.tol, max_iter=self.max_iter
         )
-        u_star = 1 - f_star
-        value = problem.p @ self.divergence.value(f_star, u_star, problem.scores)
         smooth = isinstance(self.divergence, SmoothDivergence)
         t = None if smooth else nu @ problem.a
-        # step (ii) holds f* fixed: what is left is the derivative of D in h
-        pull = problem.p * self.divergence.pull(f_star, u_star, problem.scores, t)
-        loss = value.clamp_min(0) + pull @ (logit - logit.detach())
-        if exact:
-            slope = _slope_in_c(batch, problem.p, f_star, nu, mask)
+        value, pull = self.divergence.measure(f_star, problem.scores, t)
+        slope = problem.p * pull  # step (ii) holds f* fixed
+        if self.gradient == "exact" and batch.target is None:
             largest = (nu * problem.size).abs().amax()
             sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
-            loss = loss + torch.where(sound, slope, 0.0) @ (c - c.detach())
-        return loss
+            envelope = _slope_through_c(batch, setting, f_star, nu)
+            slope = slope + torch.where(sound, envelope, 0.0)
+        loss = (problem.p @ value).clamp_min(0)  # rounding may leave -1e-17
+        return loss + slope @ (logit - logit.detach())  # the derivative in closed form
 
     @torch.no_grad()
     def project(
@@ -145,13 +144,12 @@ class ProjectionLoss(FairnessLoss):
             logit, named, weight, pred_as_logit, sharpness, target_statistic, inputs
         )
         with full_precision(batch.pred.device):
-            problem = _set_up(batch, exact=False).problem
+            bounded = bounded_logit(batch.pred, batch.is_logit)
+            problem = _set_up(batch, bounded).problem
             found = solve(
                 problem, self.divergence, tol=self.tol, max_iter=self.max_iter
             )
-            value = problem.p @ self.divergence.value(
-                found.f, 1 - found.f, problem.scores
-            )
+            value = problem.p @ self.divergence.measure(found.f, problem.scores).value
         dtype = logit.dtype if logit.is_floating_point() else torch.float32
         return Projection(
             f_star=found.f.to(dtype).reshape(logit.shape),
@@ -172,19 +170,20 @@ class ProjectionLoss(FairnessLoss):
         return ", ".join(filter(None, (*shown, super().extra_repr())))
 
 
-def _set_up(batch: Batch, exact: bool) -> _Setting:
-    logit = bounded_logit(batch.pred, batch.is_logit)
-    scores = scores_of(logit.detach())
-    rows = summands(torch.sigmoid(logit) if exact else scores.h, batch.w, batch.coef)
+def _set_up(batch: Batch, logit: Tensor) -> _Setting:
+    scores = scores_of(logit)
+    rows = summands(scores.h, batch.w, batch.coef)
     overall = over_all(rows)
-    mask = comparable(rows.den.detach() @ batch.s, overall.den)
+    mask = comparable(rows.den @ batch.s, overall.den)
+    none = ~mask.any(-1)
+    whole = overall.den.masked_fill(none, 1)
     c = batch.target
     if c is None:
-        none = ~mask.any(-1)
-        c = (overall.num / overall.den.masked_fill(none, 1)).masked_fill(none, 0)
+        c = (overall.num / whole).masked_fill(none, 0)
     p = _probabilities(batch)
-    a, b, size = constrain(fix(batch.coef, c.detach()), batch.s, p, mask)
-    return _Setting(pose(scores, a, b, p, size), logit, c, mask)
+    line = fix(batch.coef, c)
+    a, b, size = constrain(line, batch.s, p, mask)
+    return _Setting(pose(scores, a, b, p, size), line, whole, mask)
 
 
 def _probabilities(batch: Batch) -> Tensor:
@@ -195,17 +194,24 @@ def _probabilities(batch: Batch) -> Tensor:
     return w / w.sum().clamp_min(torch.finfo(w.dtype).tiny)
 
 
-def _slope_in_c(
-    batch: Batch, p: Tensor, f_star: Tensor, nu: Tensor, mask: Tensor
+def _slope_through_c(
+    batch: Batch, setting: _Setting, f_star: Tensor, nu: Tensor
 ) -> Tensor:
-    r"""How the minimum moves with c (envelope theorem), `(K,)`.
+    r"""How the minimum moves with the logits through c (envelope theorem), `(n,)`.
 
     .. math::
-        \nu \cdot \frac{\partial g}{\partial c}, \qquad
-        \frac{\partial g_k}{\partial c} = -\sum_i p_i S_{ik} (\alpha_1 + f^*_i \beta_1)
+        \nu \cdot \frac{\partial g}{\partial c} \frac{\partial c}{\partial x_i}, \qquad
+        \frac{\partial g_k}{\partial c} = -\sum_i p_i S_{ik} (\alpha_1 + f^*_i \beta_1),
+        \qquad
+        \frac{\partial c}{\partial h_i} = \frac{w_i (\beta_0 - c \beta_1)_i}{\bar D}
     """
+    (_, h, k), _, _, p, _ = setting.problem
     den = summands(f_star, p, batch.coef).den @ batch.s
-    return -(nu.view_as(den) * den * mask).sum(-1)
+    in_c = -(nu.view_as(den) * den * setting.mask).sum(-1)  # (K,)
+    of_c = setting.line.beta / setting.whole.unsqueeze(-1)  # (K, n), in h
+    if batch.w is not None:
+        of_c = of_c * batch.w
+    return (in_c @ of_c.expand(-1, h.shape[0])) * h * k
 
 
 class _NamedProjectionLoss(ProjectionLoss):

@@ -30,11 +30,12 @@ class _Point(NamedTuple):
 
 
 def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _Point:
-    if nu is None:
-        nu, t = torch.zeros_like(problem.b), torch.zeros_like(problem.p)
+    scores = problem.scores
+    if nu is None:  # at nu = 0 nothing has moved yet
+        nu, f = torch.zeros_like(problem.b), scores.h.clone()
+        rate = 1 / divergence.curvature(scores.h, scores.k, scores)
     else:
-        t = nu @ problem.a
-    f, rate = divergence.minimise(problem.scores, t)
+        f, rate = divergence.minimise(scores, nu @ problem.a)
     g = problem.gap(f)
     return _Point(nu, f, rate, g, problem.residual(g))
 

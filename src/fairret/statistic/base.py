@@ -202,7 +202,8 @@ class LinearFractionalStatistic(nn.Module):
         parts = self.parts
         if not any(function in part._needs for part in parts):
             return None
-        return torch.stack([part._evaluate(function, batch) for part in parts])
+        rows = [part._evaluate(function, batch) for part in parts]
+        return torch.stack(rows) if len(rows) > 1 else rows[0].unsqueeze(0)
 
     def _sums(self, batch: Inputs) -> Sums:
         coef = self.coefficients(batch)

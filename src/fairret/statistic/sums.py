@@ -68,7 +68,7 @@ def comparable(den: Tensor, overall_den: Tensor) -> Tensor:
     """
     tiny = torch.finfo(den.dtype).tiny
     whole = overall_den.abs().unsqueeze(-1)
-    counted: Tensor = (whole > tiny**0.75) & (den.abs() > tiny**0.4 * whole)
+    counted: Tensor = den.abs() > (tiny**0.4 * whole).clamp_min(tiny**0.75)
     return counted
 
 
