@@ -76,6 +76,11 @@ def median(rounds: Sequence[Sequence[float]]) -> float:
     return statistics.median(x for block in rounds for x in block)
 
 
+def undisturbed(rounds: Sequence[Sequence[float]]) -> float:
+    """Lower decile of all calls: what other programs on the machine slowed least."""
+    return statistics.quantiles((x for block in rounds for x in block), n=10)[0]
+
+
 def ratio(top: Sequence[Sequence[float]], bottom: Sequence[Sequence[float]]) -> Ratio:
     """Compare neighbours in time: the median over rounds of the ratio of medians."""
     each = [

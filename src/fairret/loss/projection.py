@@ -113,9 +113,9 @@ class ProjectionLoss(FairnessLoss):
         slope = problem.p * pull  # step (ii) holds f* fixed
         if self.gradient == "exact" and batch.target is None:
             largest = (nu * problem.size).abs().amax()
-            sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
             envelope = _slope_through_c(batch, setting, f_star, nu)
-            slope = slope + torch.where(sound, envelope, 0.0)
+            sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
+            slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
         loss = (problem.p @ value).clamp_min(0)  # rounding may leave -1e-17
         return loss + slope @ (logit - logit.detach())  # the derivative in closed form
 
