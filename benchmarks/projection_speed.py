@@ -6,7 +6,7 @@ from itertools import cycle, product
 from pathlib import Path
 
 import torch
-from measure import Block, block_of, interleave, median, ratio, undisturbed
+from measure import Block, block_of, interleave, median, ratio
 from peer import Peer
 from report import Row, duration, verdict
 from residual import residual
@@ -90,7 +90,6 @@ def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int)
     faster = ratio(times["theirs"], times["ours"])
     ours = max(case.residuals())
     theirs = {k: max(v) for k, v in peer.residuals(LOSSES[short], statistic).items()}
-    calm = undisturbed(times["theirs"]) / undisturbed(times["ours"])
     missed = []
     if faster.value < SPEED:
         missed.append(f"{faster.value / SPEED:.2f} of the speed")
@@ -101,8 +100,7 @@ def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int)
         f"{duration(median(times['ours']))}, residual {ours:.0e}",
         f"{duration(median(times['theirs']))}, residual {theirs['solver']:.0e} "
         f"({theirs['loss']:.0e} as used)",
-        f"{faster.value:.0f} × ({faster.low:.0f} to {faster.high:.0f}; "
-        f"lower deciles {calm:.0f})",
+        f"{faster.value:.0f} × ({faster.low:.0f} to {faster.high:.0f})",
         f"≥ {SPEED:.0f} ×, ≤ {RESIDUAL:.0e}",
         verdict(missed),
     )

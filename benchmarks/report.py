@@ -56,7 +56,7 @@ def machine(peer: Path) -> str:
     shown = ", ".join(f"{name} {versions[name]}" for name in sorted(versions))
     return (
         f"{_cpu_model()}, {os.cpu_count()} cores, {memory:.0f} GiB, "
-        f"{platform.system()} {platform.machine()}; one thread; load {load}; "
+        f"{platform.system()} {platform.machine()}; one thread, CPU time; load {load}; "
         f"Python {platform.python_version()}, torch {torch.__version__}; "
         f"released package: {shown or 'not installed'}"
     )

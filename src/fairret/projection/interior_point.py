@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fairret.divergence import Divergence, SmoothDivergence, TotalVariation
-from fairret.projection.problem import Problem, Solution, better, solve_ridge
+from fairret.projection.problem import Problem, Solution, better, factor_ridge
 
 RIDGE = 1e-10  # of the mean diagonal; it is proximal, absent from g, so without bias
 TO_THE_WALL = 0.995  # share of the way to the nearest bound that a step may go
@@ -169,12 +169,12 @@ def _step(box: _Box, state: _State, constants: Constants) -> tuple[_State, Tenso
     theta = 1 / (curvature(y[0], y[1]) + (z * inverse).sum(0))
     weight = p * theta
     gram = (a * weight) @ a.T
-    ridge = constants.rho + RIDGE * gram.diagonal().mean()
+    factor = factor_ridge(gram, constants.rho + RIDGE * gram.diagonal().mean())
     g = b + a @ (p * y[0])
     mu = ((y * z) @ p).sum() / 2
 
     def direction(r: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        d_nu = solve_ridge(gram.clone(), a @ (weight * r) + g, ridge)
+        d_nu = factor.solve(a @ (weight * r) + g)
         d_t = d_nu @ a
         return _signed(theta * (r - d_t)), d_nu, d_t
 

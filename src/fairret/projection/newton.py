@@ -11,7 +11,13 @@ import torch
 from torch import Tensor
 
 from fairret.divergence import SmoothDivergence
-from fairret.projection.problem import Problem, Solution, better, solve_ridge
+from fairret.projection.problem import (
+    Factor,
+    Problem,
+    Solution,
+    better,
+    factor_ridge,
+)
 
 RIDGE = 1e-12  # share of the diagonal: what dependent constraints need, and no more
 CUTS = (1.0, 0.25, 0.0625, 0.0156)  # step lengths that are tried in turn
@@ -40,8 +46,8 @@ def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _P
     return _Point(nu, f, rate, g, problem.residual(g))
 
 
-def _direction(problem: Problem, point: _Point) -> Tensor:
-    return solve_ridge(problem.gram(point.rate), point.g, RIDGE)
+def _factor(problem: Problem, point: _Point) -> Factor:
+    return factor_ridge(problem.gram(point.rate), RIDGE)
 
 
 def newton(
@@ -57,10 +63,14 @@ def newton(
     Reads one number on the host for each step, which is free on the CPU.
     """
     point = _at(problem, divergence, start)
-    residual = point.residual.item()
-    iterations = 0
+    residual, before = point.residual.item(), 0.0
+    iterations, factor = 0, None
     while iterations < max_iter and not residual <= tol:
-        direction = _direction(problem, point)
+        # Newton squares the residual; with the last step's Hessian it shrinks about as
+        # much as it just did. If that is enough, spare the new one.
+        if factor is None or 2 * residual * residual > tol * before:
+            factor = _factor(problem, point)
+        direction = factor.solve(point.g)
         for cut in CUTS:
             new = _at(problem, divergence, torch.add(point.nu, direction, alpha=cut))
             left = new.residual.item()
@@ -69,6 +79,7 @@ def newton(
                 break
         else:  # also where the step is not finite
             break
+        before = residual if cut == 1 else 0.0
         point, residual, iterations = new, left, iterations + 1
     return point.solution(iterations)
 
@@ -82,6 +93,6 @@ def polish(
         new = point.solution(solution.iterations)
         solution = better(new, solution, new.residual < solution.residual)  # not if NaN
         if step < steps:
-            nu = point.nu + _direction(problem, point)
+            nu = point.nu + _factor(problem, point).solve(point.g)
             point = _at(problem, divergence, nu)
     return solution

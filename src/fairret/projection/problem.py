@@ -69,16 +69,28 @@ def better(one: Solution, other: Solution, choice: Tensor) -> Solution:
     )
 
 
-def solve_ridge(gram: Tensor, rhs: Tensor, ridge: Tensor | float) -> Tensor:
-    """Solve with a matrix that dependent or empty constraints leave singular.
+class Factor(NamedTuple):
+    """A factorised matrix."""
 
-    The diagonal grows by the share `ridge`, or by `ridge` itself if it is a tensor.
+    lu: Tensor
+    pivots: Tensor
+
+    def solve(self, rhs: Tensor) -> Tensor:
+        """Solve for one right-hand side."""
+        column = rhs.unsqueeze(-1)
+        solution: Tensor = torch.linalg.lu_solve(self.lu, self.pivots, column)
+        return solution[:, 0]
+
+
+def factor_ridge(gram: Tensor, ridge: Tensor | float) -> Factor:
+    """Factorise a matrix that dependent or empty constraints leave singular.
+
+    Its diagonal grows by the share `ridge`, or by `ridge` itself if it is a tensor.
     """
     diagonal = gram.diagonal()
     if isinstance(ridge, Tensor):
         diagonal.add_(ridge)
     else:
         diagonal.mul_(1 + ridge).add_(torch.finfo(gram.dtype).tiny)
-    # `solve` would read on the host whether it succeeded
-    solution: Tensor = torch.linalg.solve_ex(gram, rhs)[0]
-    return solution
+    lu, pivots, _ = torch.linalg.lu_factor_ex(gram)  # lu_factor would read on the host
+    return Factor(lu, pivots)
