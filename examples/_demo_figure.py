@@ -20,10 +20,11 @@ def draw(effects: Sequence[Effect], groups: Sequence[str], output: Path) -> None
     for axes, effect in zip(grid.flat, effects, strict=True):
         draw_panel(axes, effect, groups)
     figure.suptitle(
-        "Decisions on the test set, without and with a fairness loss term\n",
+        "Decisions on the test set, without and with a fairness loss term",
         fontsize=15,
         fontweight="bold",
     )
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.1)
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     figure.savefig(output, dpi=150, format="png")
@@ -34,23 +35,19 @@ def draw_panel(axes: Axes, effect: Effect, groups: Sequence[str]) -> None:
     """Draw a line for every group, from before to after."""
     before, after = effect.decisions
     rows = range(len(groups))
-    axes.axvspan(
-        after.overall * (1 - effect.chance),
-        after.overall * (1 + effect.chance),
+    half = [after.overall * chance for chance in after.chance.groups]
+    axes.barh(
+        rows,
+        [2 * width for width in half],
+        left=[after.overall - width for width in half],
+        height=0.75,
         color=AFTER,
-        alpha=0.1,
-        linewidth=0,
-        label="fair up to chance",
+        alpha=0.13,
+        label="within chance (95 %)",
     )
     axes.axvline(before.overall, color=BEFORE, linestyle=":", label="overall, without")
     axes.axvline(after.overall, color=AFTER, linestyle="-", label="overall, with")
-    for k in rows:
-        axes.annotate(
-            "",
-            xy=(after.groups[k], k),
-            xytext=(before.groups[k], k),
-            arrowprops={"arrowstyle": "-|>", "color": "0.45", "shrinkB": 4},
-        )
+    axes.hlines(rows, before.groups, after.groups, color="0.55", linewidth=2, zorder=2)
     axes.scatter(
         before.groups,
         rows,
@@ -66,7 +63,7 @@ def draw_panel(axes: Axes, effect: Effect, groups: Sequence[str]) -> None:
     )
     axes.set_yticks(rows, groups)
     axes.invert_yaxis()
-    axes.margins(y=0.08)
+    axes.margins(x=0.06, y=0.08)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", color="0.9")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from _demo_audit import Effect, Measured, Pair, Quality, TestSet
+from _demo_audit import Effect, Measured, Quality, TestSet
 from rich import box
 from rich.console import Console
 from rich.progress import (
@@ -14,6 +14,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+BEYOND = "*"
 WIDTH = 100  # where there is no terminal to ask, as in a log file
 
 
@@ -42,15 +43,16 @@ def show(
     console.print()
     console.print(summary(plain, effects, test))
     console.print(
-        "Violation: how far the farthest group is from the overall value, in per cent "
-        "of it (max v of Eq. 5).\nBy chance: a fair model stays below this on 95 of "
-        "100 test sets of this size.\n",
+        "Violation: how far the farthest group is from the overall value, relative to "
+        "it (Eq. 5).\nBy chance: what a fair model stays below on 95 of 100 test sets "
+        "of this size.\n",
         style="dim",
     )
     console.print(by_group(effects, test))
     console.print(
-        "Farthest from overall: [bold]bold[/bold]. An amount such as age counts "
-        "everybody, the older the more.\n",
+        f"{BEYOND} farther from the overall value than chance explains: still unfair, "
+        "or the one time in 20.\nage has no groups: everybody counts, the older the "
+        "more.\n",
         style="dim",
     )
 
@@ -58,17 +60,14 @@ def show(
 def summary(plain: Quality, effects: Sequence[Effect], test: TestSet) -> Table:
     """Lay out what every loss term costs and what it brings."""
     n, base_rate = len(test.label), float(test.label.mean())
-    table = Table(
-        title=f"Test set: {n} people, {base_rate:.0%} of them good",
-        box=box.SIMPLE_HEAD,
-        title_style="bold",
-        pad_edge=False,
+    table = _table(
+        f"{n} people the networks have not seen, {base_rate:.0%} of them good"
     )
-    table.add_column("notion", style="bold", no_wrap=True)
+    table.add_column("", style="bold")
     table.add_column("loss term", no_wrap=True)
     for header in ("AUROC", "log-\nloss", "accu-\nracy", "mean\nscore"):
         table.add_column(header, justify="right")
-    for header in ("violation\nof scores", "violation\nof decisions", "by\nchance"):
+    for header in ("scores'\nviolation", "decisions'\nviolation", "by\nchance"):
         table.add_column(header, justify="right", no_wrap=True)
     table.add_row("", "none", *(f"{value:.3f}" for value in plain))
     for effect in effects:
@@ -76,48 +75,54 @@ def summary(plain: Quality, effects: Sequence[Effect], test: TestSet) -> Table:
             effect.notion.key,
             effect.notion.term,
             *(f"{value:.3f}" for value in effect.quality),
-            _percent(effect.scores),
-            _percent(effect.decisions),
-            f"{effect.chance:.0%}",
+            *(
+                f"{pair.before.violation:.0%} → {pair.after.violation:.0%}"
+                for pair in (effect.scores, effect.decisions)
+            ),
+            f"{effect.decisions.after.chance.largest:.0%}",
         )
     return table
 
 
 def by_group(effects: Sequence[Effect], test: TestSet) -> Table:
     """Lay out every group's statistic of the decisions."""
-    table = Table(
-        title="Decisions in every group, without → with the loss term",
-        box=box.SIMPLE_HEAD,
-        title_style="bold",
-        pad_edge=False,
-    )
-    table.add_column("group", style="bold", no_wrap=True)
+    table = _table("Decisions in every group, without → with the loss term")
+    table.add_column("group", no_wrap=True)
     table.add_column("n", justify="right")
     for effect in effects:
-        table.add_column(
-            f"{effect.notion.key}: {effect.notion.measure}",
-            justify="center",
-            max_width=17,
-        )
-    for k, (name, size) in enumerate(zip(test.groups, test.sizes, strict=True)):
-        cells = [
-            " → ".join(_marked(side, k) for side in effect.decisions)
+        header = f"[bold]{effect.notion.key}[/bold]\n{effect.notion.measure}"
+        table.add_column(header, max_width=13)
+    table.add_row(
+        "everybody",
+        str(len(test.label)),
+        *(
+            f"{effect.decisions.before.overall:.2f} → "
+            f"{effect.decisions.after.overall:.2f}"
             for effect in effects
-        ]
-        table.add_row(name, f"{size:.0f}", *cells, end_section=name == test.groups[-1])
-    overall = [
-        " → ".join(f"{side.overall:.2f}" for side in effect.decisions)
-        for effect in effects
-    ]
-    table.add_row("overall", str(len(test.label)), *overall)
+        ),
+        style="bold",
+    )
+    for k, (name, size) in enumerate(zip(test.groups, test.sizes, strict=True)):
+        cells = (
+            " → ".join(_cell(side, k) for side in effect.decisions)
+            for effect in effects
+        )
+        table.add_row(name, f"{size:.0f}", *cells)
     return table
 
 
-def _percent(pair: Pair) -> str:
-    return f"{pair.before.violation:.0%} → {pair.after.violation:.0%}"
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_style="bold",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        header_style="",
+        show_edge=False,
+    )
 
 
-def _marked(side: Measured, k: int) -> str:
-    gaps = [abs(gamma - side.overall) for gamma in side.groups]
-    text = f"{side.groups[k]:.2f}"
-    return f"[bold]{text}[/bold]" if gaps[k] == max(gaps) else text
+def _cell(side: Measured, k: int) -> str:
+    return f"{side.groups[k]:.2f}{BEYOND if side.beyond_chance(k) else ' '}"

@@ -41,28 +41,28 @@ NOTIONS = (
     Notion(
         "DP",
         "demographic parity",
-        "accepted, of all",
+        "share accepted",
         NormLoss(PositiveRate(), sharpness=3),
         strength=0.2,
     ),
     Notion(
         "EO",
         "equal opportunity",
-        "accepted, of the good",
-        NormLoss(TruePositiveRate(), sharpness=3),
-        strength=0.3,
+        "share of the good accepted",
+        KLProjectionLoss(TruePositiveRate(), sharpness=3),
+        strength=10,
     ),
     Notion(
         "PP",
         "predictive parity",
-        "good, of the accepted",
-        KLProjectionLoss(PositivePredictiveValue(), sharpness=3),
-        strength=5,
+        "share of the accepted who are good",
+        NormLoss(PositivePredictiveValue(), sharpness=3),
+        strength=0.5,
     ),
     Notion(
         "TE",
         "treatment equality",
-        "good ones missed for each bad one accepted",
+        "good missed for each bad accepted",
         SmoothMaxLoss(FalseNegativeFalsePositiveFraction(), sharpness=3),
         strength=0.3,
     ),
@@ -167,8 +167,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=8000, help="people to draw (8000)")
-    parser.add_argument("--epochs", type=int, default=20, help="for each network (20)")
+    parser.add_argument("--rows", type=int, default=10_000, help="people (10000)")
+    parser.add_argument("--epochs", type=int, default=30, help="for each network (30)")
     parser.add_argument("--seed", type=int, default=0, help="of people and networks")
     parser.add_argument(
         "--output", type=Path, default=Path("demo.png"), help="the figure (demo.png)"

@@ -35,7 +35,7 @@ REGION = {
 YOUNGEST, OLDEST = 20.0, 65.0
 AGE_SLOPE = 0.08  # half the difference in base rate between the oldest and the youngest
 
-COMMUTE = {"centre": -1.5, "north": 0.0, "islands": 1.5, "coast": 3.0}
+COMMUTE = {"centre": -0.7, "north": 0.0, "islands": 0.7, "coast": 1.4}
 SIGNAL = {  # d_j: how far a feature lies apart for Y = 1 and Y = 0, halved
     "assessment": 0.4,
     "reference": 0.4,
@@ -97,13 +97,13 @@ def synthetic_population(n: int = 8000, seed: int = 0) -> Population:
     ===========  ===  =====================================  ====================
     feature      d    m                                      :math:`\sigma`
     ===========  ===  =====================================  ====================
-    assessment   0.4  -1.5 for women                         1, on the coast 2  
-    reference    0.4  -1.5 for women, +2 on the coast        1
-    work_sample  0.6  0                                      1, on the coast 2  
+    assessment   0.4  -1.5 for women                         1, on the coast 1.5
+    reference    0.4  -1.5 for women, +3 on the coast        1
+    work_sample  0.6  0                                      1, on the coast 1.5
     experience   0.1  1.5 u                                  1
     hours        0    +1 for men, -1 for women               1
-    commute      0    centre -1.5, north 0, islands 1.5,     1
-                      coast 3
+    commute      0    centre -0.7, north 0, islands 0.7,     1
+                      coast 1.4
     ===========  ===  =====================================  ====================
 
     The biases, and what a model that sees only the features makes of them:
@@ -180,13 +180,13 @@ def _measurement(
     one, coast = np.ones_like(u), region == "coast"
     m = {
         "assessment": -1.5 * woman,
-        "reference": -1.5 * woman + 2.0 * coast,
+        "reference": -1.5 * woman + 3.0 * coast,
         "work_sample": 0 * one,
         "experience": 1.5 * u,
         "hours": one - 2 * woman,
         "commute": np.array([COMMUTE[name] for name in region.tolist()]),
     }
-    sigma = {"assessment": 1.0 + coast, "work_sample": 1.0 + coast}
+    sigma = {"assessment": 1 + 0.5 * coast, "work_sample": 1 + 0.5 * coast}
     return (
         np.stack([m[name] for name in SIGNAL], axis=1),
         np.stack([sigma.get(name, one) for name in SIGNAL], axis=1),

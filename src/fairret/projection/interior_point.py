@@ -11,7 +11,13 @@ import torch
 from torch import Tensor
 
 from fairret.divergence import Divergence, SmoothDivergence, TotalVariation
-from fairret.projection.problem import Problem, Solution, better, factor_ridge
+from fairret.projection.problem import (
+    Problem,
+    Solution,
+    better,
+    factor_ridge,
+    weighted_gram,
+)
 
 RIDGE = 1e-10  # of the mean diagonal; it is proximal, absent from g, so without bias
 TO_THE_WALL = 0.995  # share of the way to the nearest bound that a step may go
@@ -168,7 +174,7 @@ def _step(box: _Box, state: _State, constants: Constants) -> tuple[_State, Tenso
     inverse = 1 / y
     theta = 1 / (curvature(y[0], y[1]) + (z * inverse).sum(0))
     weight = p * theta
-    gram = (a * weight) @ a.T
+    gram = weighted_gram(a, weight)
     factor = factor_ridge(gram, constants.rho + RIDGE * gram.diagonal().mean())
     g = b + a @ (p * y[0])
     mu = ((y * z) @ p).sum() / 2

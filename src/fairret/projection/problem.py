@@ -12,6 +12,18 @@ from torch import Tensor
 
 from fairret.divergence import Scores
 
+CHUNK = 32_768  # columns whose weighted copy stays in the cache
+
+
+def weighted_gram(a: Tensor, w: Tensor) -> Tensor:
+    r""":math:`\sum_i w_i a_i a_i^\top`, without a second matrix of the size of a."""
+    if a.shape[1] <= CHUNK:
+        return (a * w) @ a.T
+    gram = a.new_zeros(len(a), len(a))
+    for part, v in zip(torch.split(a, CHUNK, 1), torch.split(w, CHUNK), strict=True):
+        gram.addmm_(part * v, part.T)
+    return gram
+
 
 class Problem(NamedTuple):
     """The data of a projection. Rows of `a` are constraints: `(m, n)`, not `(n, m)`.
@@ -36,7 +48,7 @@ class Problem(NamedTuple):
 
     def gram(self, rate: Tensor) -> Tensor:
         r""":math:`\sum_i p_i w'_i a_i a_i^\top`, minus the Hessian of the dual."""
-        return (self.a * (self.p * rate)) @ self.a.T
+        return weighted_gram(self.a, self.p * rate)
 
 
 class Solution(NamedTuple):

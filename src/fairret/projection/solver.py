@@ -9,7 +9,7 @@ from fairret.projection.newton import newton, polish
 from fairret.projection.problem import Problem, Solution, pose
 
 TOLERANCE = 1e-6  # what is promised of the residual
-AIM = 1e-2  # of the tolerance: what the solver tries for, at one more step at the most
+AIM = 0.1  # of the tolerance: what the solver tries for
 MAX_ITER = 50
 NEWTON_STEPS = 10  # a batch that needs more is one for the interior point
 POLISH_STEPS = 3

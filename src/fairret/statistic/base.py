@@ -17,8 +17,10 @@ from fairret.errors import ArgumentError, StatisticError
 from fairret.statistic.constraint import Line, fix
 from fairret.statistic.functions import (
     FUNCTIONS,
+    Coefficient,
     Need,
     as_coefficient,
+    as_row,
     inputs_of,
     unify_spelling,
 )
@@ -194,16 +196,18 @@ class LinearFractionalStatistic(nn.Module):
         return Line(*rows)
 
     def coefficients(self, batch: Inputs) -> Coefficients:
-        """Evaluate the four functions of every part, each `(K, n)`; None is 0."""
+        """Evaluate the four functions of every part: numbers, or `(K, n)`."""
         self._check_names(batch)
         return Coefficients(*(self._rows(function, batch) for function in FUNCTIONS))
 
-    def _rows(self, function: str, batch: Inputs) -> Tensor | None:
-        parts = self.parts
-        if not any(function in part._needs for part in parts):
-            return None
-        rows = [part._evaluate(function, batch) for part in parts]
-        return torch.stack(rows) if len(rows) > 1 else rows[0].unsqueeze(0)
+    def _rows(self, function: str, batch: Inputs) -> Coefficient:
+        values = [part._evaluate(function, batch) for part in self.parts]
+        first = values[0]
+        if isinstance(first, float) and all(
+            isinstance(value, float) and value == first for value in values
+        ):
+            return first
+        return torch.stack([as_row(value, batch) for value in values])
 
     def _sums(self, batch: Inputs) -> Sums:
         coef = self.coefficients(batch)
@@ -214,9 +218,9 @@ class LinearFractionalStatistic(nn.Module):
             )
         return sums if self.stacked else Sums(sums.num[0], sums.den[0])
 
-    def _evaluate(self, function: str, batch: Inputs) -> Tensor:
+    def _evaluate(self, function: str, batch: Inputs) -> Coefficient:
         if function not in self._needs:
-            return torch.zeros_like(batch.pred)
+            return 0.0
         given = {
             need.parameter: batch.named[need.source]
             for need in self._needs[function]

@@ -2,14 +2,16 @@ r"""Parity with the statistic fixed at c is linear in the scores (Def. 5, Prop. 
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from fairret.statistic.sums import Coefficients
 
 
 class Line(NamedTuple):
-    r""":math:`\alpha(X, Y, c)` and :math:`\beta(X, Y, c)` of Prop. 1, each `(K, n)`."""
+    r""":math:`\alpha(X, Y, c)` and :math:`\beta(X, Y, c)` of Prop. 1.
+
+    Each is `(K, n)`, or `(K, 1)` where it is the same for all rows.
+    """
 
     alpha: Tensor
     beta: Tensor
@@ -30,10 +32,8 @@ def fix(coef: Coefficients, c: Tensor) -> Line:
         \alpha = \alpha_0 - c \alpha_1, \qquad \beta = \beta_0 - c \beta_1
     """
 
-    def fixed(own: Tensor | None, other: Tensor | None) -> Tensor:
-        if other is None:
-            return torch.zeros_like(c[:, None]) if own is None else own
-        return -c[:, None] * other if own is None else own - c[:, None] * other
+    def fixed(own: Tensor | float, other: Tensor | float) -> Tensor:
+        return own - c[:, None] * other
 
     return Line(fixed(coef.alpha0, coef.alpha1), fixed(coef.beta0, coef.beta1))
 

@@ -23,10 +23,17 @@ class Need(NamedTuple):
     required: bool
 
 
-def as_coefficient(value: object, batch: Inputs, where: str) -> Tensor:
-    """Bring what a function returned to one number for every row."""
+def as_row(value: Coefficient, batch: Inputs) -> Tensor:
+    """Write a number out for every row."""
+    if isinstance(value, Tensor):
+        return value
+    return torch.full_like(batch.pred, value)
+
+
+def as_coefficient(value: object, batch: Inputs, where: str) -> Coefficient:
+    """Check what a function returned: a number, or one for every row."""
     if isinstance(value, int | float):
-        return torch.full_like(batch.pred, float(value))
+        return float(value)
     if isinstance(value, Tensor):
         value = value.to(batch.pred)
         if value.dim() == 0:

@@ -10,12 +10,12 @@ from torch import Tensor
 
 
 class Coefficients(NamedTuple):
-    r""":math:`\alpha_0, \beta_0, \alpha_1, \beta_1` of K statistics; None is 0."""
+    r""":math:`\alpha_0, \beta_0, \alpha_1, \beta_1`, each a number or `(K, n)`."""
 
-    alpha0: Tensor | None  # (K, n)
-    beta0: Tensor | None
-    alpha1: Tensor | None
-    beta1: Tensor | None
+    alpha0: Tensor | float
+    beta0: Tensor | float
+    alpha1: Tensor | float
+    beta1: Tensor | float
 
 
 class Sums(NamedTuple):
@@ -33,12 +33,15 @@ def summands(h: Tensor, w: Tensor | None, coef: Coefficients) -> Sums:
         \qquad w_i (\alpha_{1,i} + h_i \beta_{1,i})
     """
 
-    def line(alpha: Tensor | None, beta: Tensor | None) -> Tensor:
-        if beta is None:
-            value = torch.zeros_like(h)[None] if alpha is None else alpha
+    def line(alpha: Tensor | float, beta: Tensor | float) -> Tensor:
+        if isinstance(beta, float) and beta in (0, 1):  # spare the product
+            value = h if beta else h.new_zeros(()).expand_as(h)
         else:
-            value = h * beta if alpha is None else torch.addcmul(alpha, h, beta)
-        return value if w is None else w * value
+            value = h * beta
+        if not isinstance(alpha, float) or alpha != 0:
+            value = alpha + value
+        value = value if w is None else w * value
+        return value.unsqueeze(0) if value.dim() == 1 else value
 
     return Sums(line(coef.alpha0, coef.beta0), line(coef.alpha1, coef.beta1))
 
