@@ -36,34 +36,34 @@ LEARNING_RATE = 1e-3
 BATCH = 1024  # large enough for every group's statistic (App. C.3)
 WARM_UP = 0.2  # of the epochs, with strength 0
 
-# A sharpness of 3 lets training see decisions, not scores only (App. B.3).
+# A sharpness of 5 lets training see decisions, not scores only (App. B.3).
 NOTIONS = (
     Notion(
         "DP",
         "demographic parity",
         "share accepted",
-        NormLoss(PositiveRate(), sharpness=3),
+        NormLoss(PositiveRate(), sharpness=5),
         strength=0.2,
     ),
     Notion(
         "EO",
         "equal opportunity",
         "share of the good accepted",
-        KLProjectionLoss(TruePositiveRate(), sharpness=3),
+        KLProjectionLoss(TruePositiveRate(), sharpness=5),
         strength=10,
     ),
     Notion(
         "PP",
         "predictive parity",
         "share of the accepted who are good",
-        NormLoss(PositivePredictiveValue(), sharpness=3),
+        NormLoss(PositivePredictiveValue(), sharpness=5),
         strength=0.5,
     ),
     Notion(
         "TE",
         "treatment equality",
         "good missed for each bad accepted",
-        SmoothMaxLoss(FalseNegativeFalsePositiveFraction(), sharpness=3),
+        SmoothMaxLoss(FalseNegativeFalsePositiveFraction(), sharpness=5),
         strength=0.3,
     ),
 )

@@ -105,3 +105,25 @@ def test_metric_takes_the_old_arguments():
     tpr = TruePositiveRate()
     gap = tpr(PROB, SENS, LABEL) - tpr.overall(PROB, LABEL)
     torch.testing.assert_close(metric.compute().float(), gap.abs().max())
+
+
+def test_none_is_everybody_only_in_the_old_form():
+    tpr = TruePositiveRate()
+    label = LABEL[:, None]
+    feat = torch.zeros(N, 2)
+    assert tpr(PROB, None, label).shape == (1,)
+    torch.testing.assert_close(
+        tpr(PROB, None, SENS, label), tpr(PROB, feat, SENS, label)
+    )
+    line = tpr.fixed_constraint(0.5, feat, SENS, label)
+    torch.testing.assert_close(line[1], tpr.fixed_constraint(0.5, SENS, label)[1])
+
+
+def test_metric_takes_the_form_of_the_paper():
+    feat = torch.rand(N, 3, generator=torch.Generator().manual_seed(0))
+    metrics = [LinearFractionalParity(TruePositiveRate(), 3) for _ in range(3)]
+    metrics[0].update(PROB, SENS, LABEL)
+    metrics[1].update(PROB, feat, SENS, LABEL)
+    metrics[2].update(PROB, None, SENS, LABEL, weight=torch.full((N,), 2.0))
+    values = [metric.compute() for metric in metrics]
+    assert values[0] == values[1] == values[2]

@@ -78,7 +78,6 @@ def check_batch(
     extra: Mapping[str, object],
     *,
     name: str,
-    dtype: torch.dtype | None = None,
     grouped: bool = True,
     by_column: bool = False,
 ) -> Inputs:
@@ -92,7 +91,6 @@ def check_batch(
         weight: Non-negative sample weights.
         extra: Further inputs of the statistic, by name.
         name: What `pred` is called in messages: "logit" or "prob".
-        dtype: What to compute in; by default float32, or float64 for float64.
         grouped: Whether `sens` is required.
         by_column: Whether to lay `sens` out in memory column by column.
     """
@@ -102,9 +100,9 @@ def check_batch(
             f"`logit` must be of a floating dtype; got {rows.dtype}. Pass the model's "
             "raw output, or probabilities with `pred_as_logit=False`."
         )
-    wide = rows.dtype == torch.float64
-    dtype = dtype or (torch.float64 if wide else torch.float32)
     n, device = rows.shape[0], rows.device
+    # float64 everywhere: 1 - h has no digits left in float32 beyond a logit of 17
+    dtype = torch.float32 if device.type == "mps" else torch.float64
     if n == 0:
         raise ShapeError(
             f"`{name}` must have at least one row; got an empty batch. Skip empty "
@@ -190,6 +188,11 @@ def _check_device(name: str, tensor: Tensor, device: torch.device | None) -> Non
 
 def _check_sens(sens: object, n: int, device: torch.device, look: bool) -> Tensor:
     tensor = _as_tensor("sens", sens)
+    if tensor.is_complex() or tensor.layout != torch.strided:
+        raise DtypeError(
+            "`sens` must be a dense tensor of real numbers; got "
+            f"{tensor.dtype}, {tensor.layout}. Convert it with `sens.to_dense()`."
+        )
     if tensor.dim() != 2 or tensor.shape[0] != n or tensor.shape[1] == 0:
         raise ShapeError(
             f"`sens` must have shape (n, d_s) with n={n}, the number of predictions; "
@@ -245,6 +248,11 @@ def check_positive(name: str, value: float, hint: str) -> float:
     if not 0 < value < float("inf"):
         raise RangeError(f"`{name}` must be positive and finite; got {value!r}. {hint}")
     return value
+
+
+def result_dtype(pred: Tensor) -> torch.dtype:
+    """float64 for float64 input, else float32."""
+    return torch.float64 if pred.dtype == torch.float64 else torch.float32
 
 
 def full_precision(device: torch.device) -> AbstractContextManager[object]:

@@ -204,8 +204,10 @@ def test_settings_are_checked():
     for max_iter in (0, 2.5, True):
         with pytest.raises(RangeError, match="`max_iter` must be a whole number"):
             KLProjectionLoss("pr", max_iter=max_iter)
-    with pytest.raises(RangeError, match="`tol` must lie between"):
+    with pytest.raises(RangeError, match="`tol` must be positive"):
         KLProjectionLoss("pr", tol=0)
+    with pytest.raises(RangeError, match="`tol` must lie between"):
+        KLProjectionLoss("pr", tol=1.5)
     with pytest.raises(ArgumentError, match="Did you mean 'gradient'"):
         KLProjectionLoss("pr", gradeint="exact")
     with pytest.raises(ShapeError, match="`target_statistic` must be one number"):

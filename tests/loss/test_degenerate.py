@@ -133,3 +133,72 @@ def test_group_that_cannot_be_estimated_is_left_out_by_every_loss(loss_cls):
         rtol=1e-6,
         atol=1e-8,
     )
+
+
+@pytest.mark.parametrize("name", ["fnr", "for", "npv", "fn_fp"])
+def test_high_scores_keep_their_digits(name):
+    """1 - h is lost in float32 beyond a logit of 17."""
+    rng = torch.Generator().manual_seed(1)
+    logit = 18 + torch.rand(60, generator=rng)
+    sens = torch.eye(2).repeat(30, 1)
+    label = (torch.rand(60, generator=rng) < 0.5).float()
+    narrow = NormLoss(name)(logit + sens[:, 0], sens, label)
+    wide = NormLoss(name)((logit + sens[:, 0]).double(), sens, label)
+    assert wide > 1e-3
+    torch.testing.assert_close(narrow.double(), wide, rtol=1e-5, atol=0)
+
+
+def test_group_of_tiny_scores_is_still_counted():
+    logit = torch.tensor([-40.0, -41, 0, 1])
+    sens = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]])
+    label = torch.tensor([1.0, 0, 1, 1])
+    gamma = 1 / (1 + torch.exp(torch.tensor(-1.0)))
+    expected = (1 - gamma).abs()
+    loss = NormLoss("ppv")(logit, sens, label)
+    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_tiny_and_huge_weights_are_weights(size):
+    batch = sample(N, seed=8)
+    weight = torch.full((N,), size, dtype=torch.float64)
+    for loss in (NormLoss("pr"), KLProjectionLoss("pr")):
+        torch.testing.assert_close(loss(*batch[:2], weight=weight), loss(*batch[:2]))
+
+
+@pytest.mark.parametrize("p", [13.0, 50.0, 1000.0])
+def test_high_norms_neither_vanish_nor_explode(p):
+    for scale in (1e-3, 3.0):
+        batch = sample(N, seed=9, scale=scale)
+        largest = NormLoss("fn_fp", torch.inf)(*batch)
+        loss = assert_finite(NormLoss("fn_fp", p), *batch)
+        assert largest <= loss * (1 + 1e-12)
+        assert loss <= largest * 3 ** (1 / p) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss_cls", PROJECTIONS)
+def test_rare_events_are_projected_too(loss_cls):
+    """Scores of 1e-4 in one group and 3e-4 in the other are not parity."""
+    logit = torch.tensor([-9.2, -8.1], dtype=torch.float64).repeat(50)
+    sens = torch.eye(2, dtype=torch.float64).repeat(50, 1)
+    found = loss_cls("pr").project(logit, sens)
+    rates = found.f_star.reshape(50, 2).mean(0)
+    assert rates[0] / rates[1] == pytest.approx(1, abs=2e-2)
+
+
+@pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
+def test_nan_that_nobody_looked_for_stays_nan(loss_cls, monkeypatch):
+    """As on other devices and while compiling, where values are not looked at."""
+    monkeypatch.setattr("fairret.checks._check_range", lambda *_: None)
+    batch = sample(N, seed=10)
+    label = batch.label.clone()
+    label[3] = torch.nan
+    assert loss_cls("tpr")(batch.logit, batch.sens, label).isnan()
+
+
+def test_weights_are_constants_of_a_projection():
+    batch = sample(N, seed=11)
+    weight = torch.ones(N, dtype=torch.float64, requires_grad=True)
+    logit = batch.logit.clone().requires_grad_()
+    KLProjectionLoss("tpr")(logit, *batch[1:], weight=weight).backward()
+    assert weight.grad is None

@@ -194,3 +194,17 @@ def test_large_batches_are_solved(divergence):
         found = ProjectionLoss(name, divergence).project(*batch)
         assert found.status is Status.CONVERGED
         assert found.residual <= 1e-6
+
+
+def test_converged_means_optimal_too():
+    """An interior point that stops early may be feasible and far from the optimum."""
+    rng = torch.Generator().manual_seed(1)
+    logit = 12 * torch.randn(64, generator=rng, dtype=torch.float64)
+    sens = torch.eye(3, dtype=torch.float64).repeat(22, 1)[:64]
+    sens = torch.cat((sens, torch.rand(64, 2, generator=rng).double()), 1)
+    best = ProjectionLoss("pr", "chi2").project(logit, sens)
+    assert best.status is Status.CONVERGED
+    for max_iter in range(1, 30):
+        found = ProjectionLoss("pr", "chi2", max_iter=max_iter).project(logit, sens)
+        if found.status is Status.CONVERGED:
+            assert found.divergence == pytest.approx(best.divergence, rel=1e-3)

@@ -74,7 +74,7 @@ def test_class_defined_again_takes_its_own_place():
 
 
 def test_name_of_another_class_is_refused():
-    with pytest.raises(StatisticError, match="'tpr' already names TruePositiveRate"):
+    with pytest.raises(StatisticError, match=r"'tpr' already names .*TruePositiveRate"):
 
         class Thief(LinearFractionalStatistic, name="tpr"):
             def denom_intercept(self):
@@ -180,3 +180,26 @@ def test_linear_statistics_have_no_slope_below():
         assert not hasattr(get_statistic(name), "denom_slope")
     for name in ("ppv", "fdr", "for", "npv", "fn_fp", "f_score"):
         assert hasattr(get_statistic(name), "denom_slope")
+
+
+def test_coefficient_must_not_depend_on_groups_or_scores():
+    with pytest.raises(StatisticError, match="must not depend on the groups"):
+
+        class Partial(LinearFractionalStatistic):
+            def denom_intercept(self, sens):
+                return sens[:, 0]
+
+
+def test_static_functions_are_read_from_their_first_parameter():
+    class Plain(LinearFractionalStatistic):
+        @staticmethod
+        def nom_slope(label):
+            return label
+
+        @staticmethod
+        def denom_intercept(label):
+            return label
+
+    assert torch.equal(
+        Plain().overall(PROB, LABEL), TruePositiveRate().overall(PROB, LABEL)
+    )

@@ -1,5 +1,6 @@
 """The call that every fairret has in common."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, overload
 
@@ -11,9 +12,10 @@ from fairret.checks import (
     check_batch,
     check_positive,
     full_precision,
+    result_dtype,
     sort_positional,
 )
-from fairret.errors import ShapeError
+from fairret.errors import DtypeError, RangeError, ShapeError
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
 from fairret.statistic.sums import Coefficients
@@ -127,16 +129,12 @@ class FairnessLoss(nn.Module, ABC):
         )
         with full_precision(batch.pred.device):
             loss = self.evaluate(batch)
-        wide = logit is not None and logit.dtype == torch.float64
-        return loss.to(torch.float64 if wide else torch.float32)
+        assert logit is not None  # else the batch was refused
+        return loss.to(result_dtype(logit))
 
     @abstractmethod
     def evaluate(self, batch: Batch) -> Tensor:
         """Compute the term of a checked batch."""
-
-    def compute_dtype(self, logit: Tensor) -> torch.dtype | None:
-        """The dtype to compute in; None is that of the logits, at least float32."""
-        return None
 
     def _batch(
         self,
@@ -154,7 +152,6 @@ class FairnessLoss(nn.Module, ABC):
             weight,
             inputs,
             name="logit" if pred_as_logit else "prob",
-            dtype=self.compute_dtype(logit) if isinstance(logit, Tensor) else None,
             by_column=self.by_column,
         )
         assert checked.sens is not None  # check_batch requires it
@@ -185,11 +182,22 @@ def _as_target(
 ) -> Tensor | None:
     if target is None:
         return None
-    c = torch.as_tensor(target).to(batch.pred).flatten()
-    if c.shape[0] not in (1, parts):
+    if isinstance(target, float | int):
+        if not math.isfinite(target):
+            raise RangeError(
+                f"`target_statistic` must be finite; got {target}. "
+                "Leave it out for the overall value."
+            )
+        return torch.full_like(batch.pred[:1], float(target)).expand(parts)
+    if not isinstance(target, Tensor):
+        raise DtypeError(
+            "`target_statistic` must be a number or a tensor; "
+            f"got {type(target).__name__}. Leave it out for the overall value."
+        )
+    if target.numel() not in (1, parts):
         raise ShapeError(
             f"`target_statistic` must be one number, or one for each of the {parts} "
-            f"statistics; got shape {tuple(torch.as_tensor(target).shape)}. "
+            f"statistics; got shape {tuple(target.shape)}. "
             "The same value holds for every group."
         )
-    return c.expand(parts)
+    return target.to(batch.pred).flatten().expand(parts)

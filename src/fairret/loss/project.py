@@ -65,7 +65,8 @@ def project(
             the statistic asks for.
 
     Returns:
-        The projected scores, of the type of `prob`, with status and residual.
+        The projected scores, a tensor for a tensor and else an array, with status and
+        residual.
 
     Example:
         >>> import numpy as np
@@ -91,6 +92,12 @@ def _as_tensor(value: object) -> object:
     if value is None or isinstance(value, Tensor | str | float | int):
         return value
     array = np.asarray(value)
-    if array.dtype.kind in "biuf":
-        return torch.from_numpy(np.array(array))  # a copy: views may be read-only
-    return value
+    if array.dtype.kind not in "biuf":
+        try:  # a frame of mixed columns is an array of objects
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            return value
+    native = array.dtype.newbyteorder("=")
+    if native == np.longdouble:
+        native = np.dtype(np.float64)
+    return torch.from_numpy(np.array(array, dtype=native))  # views may be read-only

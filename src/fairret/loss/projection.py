@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from fairret.checks import full_precision, sort_positional
+from fairret.checks import check_positive, full_precision, result_dtype, sort_positional
 from fairret.divergence import (
     Divergence,
     SmoothDivergence,
@@ -31,6 +31,7 @@ from fairret.statistic.constraint import Line, constrain, fix
 from fairret.statistic.sums import comparable, over_all, summands
 
 Gradient: TypeAlias = Literal["paper", "exact"]
+RAREST = 1e-3  # statistics below this are held to it absolutely, not relatively
 LARGEST_MULTIPLIER = 1e6  # beyond it c is at the edge of what scores can reach
 
 
@@ -53,10 +54,13 @@ class ProjectionLoss(FairnessLoss):
     when the gradient is taken, as in the paper. With `gradient="exact"` the gradient is
     that of the minimum itself, which also moves with :math:`c = \bar\gamma(h)`.
 
+    Weights, memberships and labels are constants, and there are no second derivatives.
+
     Args:
         statistic: The statistic that should be equal in all groups, or its name.
         divergence: "kl", "js", "sed", "tv" or "chi2".
-        gradient: "paper" or "exact".
+        gradient: "paper" or "exact". Where a constraint cannot be met, or only just,
+            "exact" is "paper".
         max_iter: Steps of the solver at the most; fewer are faster and less exact.
         tol: Residual at which the projection counts as found, relative to the groups.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
@@ -86,23 +90,23 @@ class ProjectionLoss(FairnessLoss):
                 f"`max_iter` must be a whole number of at least 1; got {max_iter!r}. "
                 f"Leave it out for {MAX_ITER}."
             )
-        if not 0 < tol < 1:
-            raise RangeError(
-                f"`tol` must lie between 0 and 1; got {tol!r}. "
-                f"Leave it out for {TOLERANCE:g}."
-            )
+        hint = f"Leave it out for {TOLERANCE:g}."
+        if check_positive("tol", tol, hint) >= 1:
+            raise RangeError(f"`tol` must lie between 0 and 1; got {tol!r}. {hint}")
         self.gradient: Gradient = gradient
         self.max_iter = max_iter
         self.tol = tol
 
-    def compute_dtype(self, logit: Tensor) -> torch.dtype:
-        """float64, where the device has it."""
-        return torch.float32 if logit.device.type == "mps" else torch.float64
-
     def evaluate(self, batch: Batch) -> Tensor:
         """Find f* (step i), then measure its divergence from the scores (step ii)."""
         logit = bounded_logit(batch.pred, batch.is_logit)
-        setting = _set_up(batch, logit.detach())
+        loss, slope = self._solve(batch, logit.detach())
+        return loss + slope @ (logit - logit.detach())  # the derivative in closed form
+
+    @torch.no_grad()
+    def _solve(self, batch: Batch, logit: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the loss and its derivative in the logits."""
+        setting = _set_up(batch, logit, self.divergence)
         problem = setting.problem
         f_star, nu, residual = solve_for_loss(
             problem, self.divergence, tol=self.tol, max_iter=self.max_iter
@@ -117,7 +121,8 @@ class ProjectionLoss(FairnessLoss):
             sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
             slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
         loss = (problem.p @ value).clamp_min(0)  # rounding may leave -1e-17
-        return loss + slope @ (logit - logit.detach())  # the derivative in closed form
+        # NaN in the inputs, seen only here on other devices, must not look like a loss
+        return loss + 0 * residual, slope
 
     @torch.no_grad()
     def project(
@@ -145,12 +150,12 @@ class ProjectionLoss(FairnessLoss):
         )
         with full_precision(batch.pred.device):
             bounded = bounded_logit(batch.pred, batch.is_logit)
-            problem = _set_up(batch, bounded).problem
+            problem = _set_up(batch, bounded, self.divergence).problem
             found = solve(
                 problem, self.divergence, tol=self.tol, max_iter=self.max_iter
             )
             value = problem.p @ self.divergence.measure(found.f, problem.scores).value
-        dtype = logit.dtype if logit.is_floating_point() else torch.float32
+        dtype = logit.dtype if logit.is_floating_point() else result_dtype(logit)
         return Projection(
             f_star=found.f.to(dtype).reshape(logit.shape),
             status=status_of(problem, found, self.tol),
@@ -170,28 +175,26 @@ class ProjectionLoss(FairnessLoss):
         return ", ".join(filter(None, (*shown, super().extra_repr())))
 
 
-def _set_up(batch: Batch, logit: Tensor) -> _Setting:
+def _set_up(batch: Batch, logit: Tensor, divergence: Divergence) -> _Setting:
     scores = scores_of(logit)
     rows = summands(scores.h, batch.w, batch.coef)
-    overall = over_all(rows)
-    mask = comparable(rows.den @ batch.s, overall.den)
+    groups, overall = rows.den @ batch.s, over_all(rows)
+    mask = comparable(groups, overall.den)
     none = ~mask.any(-1)
     whole = overall.den.masked_fill(none, 1)
     c = batch.target
     if c is None:
         c = (overall.num / whole).masked_fill(none, 0)
-    p = _probabilities(batch)
+    w = torch.ones_like(scores.h) if batch.w is None else batch.w
+    weight = w.sum().clamp_min(torch.finfo(w.dtype).tiny)
+    p = w / weight
     line = fix(batch.coef, c)
     a, b, size = constrain(line, batch.s, p, mask)
+    if isinstance(divergence, SmoothDivergence):  # total variation's barrier is coarse
+        # relative to c D_k a residual is a violation, which matters for rare events
+        half = (c.unsqueeze(-1) * groups).abs().flatten() / weight
+        size = torch.minimum(size, torch.maximum(half, RAREST * size))
     return _Setting(pose(scores, a, b, p, size), line, whole, mask)
-
-
-def _probabilities(batch: Batch) -> Tensor:
-    """Give every row its share of the weight: p, `(n,)`."""
-    if batch.w is None:
-        return torch.full_like(batch.pred, 1 / batch.pred.shape[0])
-    w = batch.w.detach()
-    return w / w.sum().clamp_min(torch.finfo(w.dtype).tiny)
 
 
 def _slope_through_c(

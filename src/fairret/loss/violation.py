@@ -64,7 +64,14 @@ class NormLoss(ViolationLoss):
 
     def penalize_violation(self, violation: Tensor) -> Tensor:
         """Sum the norms of the rows."""
-        norms: Tensor = torch.linalg.vector_norm(violation, self.p, dim=-1)
+        norms: Tensor
+        if self.p in (1, 2, math.inf):
+            norms = torch.linalg.vector_norm(violation, self.p, dim=-1)
+        else:  # a high power of a small or large number leaves the range of floats
+            largest = violation.detach().amax(-1)
+            largest = largest.masked_fill(largest == 0, 1)
+            relative = violation / largest.unsqueeze(-1)
+            norms = largest * torch.linalg.vector_norm(relative, self.p, dim=-1)
         return norms.sum()
 
     def extra_repr(self) -> str:
@@ -82,7 +89,8 @@ class SmoothMaxLoss(ViolationLoss):
     def penalize_violation(self, violation: Tensor) -> Tensor:
         """Sum the smooth maxima of the rows."""
         d_s = violation.shape[-1]
-        return (torch.logsumexp(violation, -1) - math.log(d_s)).sum()
+        smooth = torch.logsumexp(violation, -1) - math.log(d_s)
+        return smooth.clamp_min(0).sum()  # rounding may leave -1e-16
 
 
 LSELoss = SmoothMaxLoss  # its name in 0.1.3

@@ -7,22 +7,36 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
+from fairret.checks import check_batch, sort_positional
 from fairret.errors import ShapeError
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
-from fairret.statistic.sums import Sums, comparable, ratio
+from fairret.statistic.sums import (
+    Sums,
+    comparable,
+    over_all,
+    over_groups,
+    ratio,
+    summands,
+)
 
 
 def gap_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
     """Largest distance from the target; groups that are NaN do not count."""
-    return torch.nan_to_num((vals - target_val).abs(), nan=0.0).amax(-1)
+    return _largest((vals - target_val).abs())
 
 
 def gap_relative_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
     """Largest violation (Eq. 9); groups that are NaN do not count."""
     zero = target_val == 0
     relative = vals / target_val.masked_fill(zero, 1) - (~zero).to(vals)
-    return torch.nan_to_num(relative.abs(), nan=0.0).amax(-1)
+    return _largest(relative.abs())
+
+
+def _largest(gaps: Tensor) -> Tensor:
+    """The maximum without NaN, and NaN where there is nothing else."""
+    none = gaps.isnan().all(-1)
+    return gaps.nan_to_num(nan=-1.0).amax(-1).masked_fill(none, torch.nan)
 
 
 class LinearFractionalParity(Metric):
@@ -77,22 +91,30 @@ class LinearFractionalParity(Metric):
                 self.add_state(f"{name}_{side}", zeros, dist_reduce_fx="sum")
 
     def update(
-        self, pred: Tensor, sens: Tensor, *args: Tensor, **inputs: object
+        self,
+        pred: Tensor,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        **inputs: object,
     ) -> None:
-        """Add a batch of probabilities or decisions to the sums."""
-        d_s = self.stat_shape[-1]
-        if sens.dim() == 2 and sens.shape[1] != d_s:
+        """Add a batch of probabilities or decisions; called like the statistic."""
+        named = sort_positional(args, feat, sens, label)
+        batch = check_batch(pred, *named, weight, inputs, name="prob")
+        assert batch.sens is not None  # check_batch requires it
+        if batch.sens.shape[1] != self.stat_shape[-1]:
             raise ShapeError(
-                f"`sens` must have d_s={d_s} columns, as `stat_shape` says; "
-                f"got {sens.shape[1]}. Encode every batch in the same way."
+                f"`sens` must have d_s={self.stat_shape[-1]} columns, as `stat_shape` "
+                f"says; got {batch.sens.shape[1]}. Encode every batch in the same way."
             )
-        everybody = torch.ones_like(sens[:, :1])
-        columns = torch.cat((sens, everybody), 1)
-        sums = self.stat.sums(pred.double(), columns, *args, **inputs)  # type: ignore[arg-type]
-        self.group_num = self.group_num + sums.num[..., :-1]
-        self.group_den = self.group_den + sums.den[..., :-1]
-        self.overall_num = self.overall_num + sums.num[..., -1]
-        self.overall_den = self.overall_den + sums.den[..., -1]
+        rows = summands(batch.pred, batch.weight, self.stat.coefficients(batch))
+        groups, overall = over_groups(rows, batch.sens), over_all(rows)
+        self.group_num = self.group_num + groups.num.view_as(self.group_num)
+        self.group_den = self.group_den + groups.den.view_as(self.group_den)
+        self.overall_num = self.overall_num + overall.num.view_as(self.overall_num)
+        self.overall_den = self.overall_den + overall.den.view_as(self.overall_den)
 
     def compute(self) -> Tensor:
         """Compare the groups with the whole: `()`, or `(K,)` for a stack."""

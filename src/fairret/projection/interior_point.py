@@ -20,6 +20,7 @@ from fairret.projection.problem import (
 )
 
 RIDGE = 1e-10  # of the mean diagonal; it is proximal, absent from g, so without bias
+NEARLY = 1e3  # times the least barrier: a mean distance from the optimum of 1e-7
 TO_THE_WALL = 0.995  # share of the way to the nearest bound that a step may go
 SETTLED = 1e-7  # gaps below this are equally good: prefer the later, more central one
 UNMOVED = 3e-7  # total variation leaves a score alone, or moves it by more than this
@@ -80,13 +81,19 @@ def interior_point(
         return Solution(f, state.nu / rms, g, problem.residual(g), step)
 
     best = report(state, 0)
+    least = torch.linalg.vector_norm(best.g / rms)
+    mu = torch.ones_like(least)
     for step in range(1, (max_iter if read else min(max_iter, constants.steps)) + 1):
         state, mu = _step(box, state, constants)
         new = report(state, step)
-        settled = best.residual.clamp_min(SETTLED)
-        best = better(new, best, new.residual <= settled)  # not if NaN
-        if read and new.residual <= tol and mu <= 10 * constants.least_mu:
+        gap = torch.linalg.vector_norm(new.g / rms)
+        keep = gap <= least.clamp_min(SETTLED)  # not if NaN
+        best, least = better(new, best, keep), torch.where(keep, gap, least)
+        if read and mu <= 10 * constants.least_mu and new.residual <= tol:
             break
+    else:
+        if read:
+            best = best._replace(optimal=bool(mu <= NEARLY * constants.least_mu))
     if isinstance(divergence, TotalVariation):
         best = _leave_alone(problem, best)
     return best

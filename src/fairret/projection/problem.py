@@ -35,14 +35,14 @@ class Problem(NamedTuple):
     a: Tensor  # (m, n)
     b: Tensor  # (m,)
     p: Tensor  # (n,), sums to 1
-    size: Tensor  # (m,): mean_i |a_ik|, or 1 where that is 0
+    size: Tensor  # (m,): what a gap is relative to; mean_i |a_ik| unless given
 
     def gap(self, f: Tensor) -> Tensor:
         r""":math:`g = b + \sum_i p_i a_i f_i`, which is zero where f is feasible."""
         return torch.addmv(self.b, self.a, self.p * f)
 
     def residual(self, g: Tensor) -> Tensor:
-        r""":math:`\max_k |g_k| / \sum_i p_i |a_{ik}|`: relative to the group's size."""
+        r""":math:`\max_k |g_k| / s_k`: the largest gap, relative to its size."""
         residual: Tensor = torch.linalg.vector_norm(g / self.size, torch.inf)
         return residual
 
@@ -59,6 +59,7 @@ class Solution(NamedTuple):
     g: Tensor  # (m,)
     residual: Tensor  # ()
     iterations: int
+    optimal: bool = True  # False where the steps ran out on the way to the optimum
 
 
 def pose(
@@ -78,6 +79,7 @@ def better(one: Solution, other: Solution, choice: Tensor) -> Solution:
         torch.where(choice, one.g, other.g),
         torch.where(choice, one.residual, other.residual),
         one.iterations,
+        one.optimal,
     )
 
 

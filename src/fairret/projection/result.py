@@ -20,7 +20,7 @@ class Status(str, Enum):
     """Why the solver stopped."""
 
     CONVERGED = "converged: the constraints hold to within the tolerance"
-    ITERATION_LIMIT = "iteration limit: the residual is above the tolerance"
+    ITERATION_LIMIT = "iteration limit: the optimum was not reached in time"
     INFEASIBLE = "infeasible: no scores meet the constraints; this is the least gap"
 
 
@@ -31,7 +31,8 @@ class Projection(Generic[ArrayT]):
     Attributes:
         f_star: Projected scores, of the type and shape that came in.
         status: Why the solver stopped.
-        residual: Largest gap of a constraint, relative to its group's size.
+        residual: Largest gap of a constraint, relative to its group's share and, for
+            smooth divergences, to statistics between 1e-3 and 1.
         iterations: Steps taken.
         divergence: Mean divergence of `f_star` from the scores.
     """
@@ -57,8 +58,7 @@ def proves_infeasible(problem: Problem, v: Tensor) -> bool:
         \min_{0 \le f \le 1} v \cdot \Big(b + \sum_i p_i a_i f_i\Big)
         = v \cdot b - \sum_i p_i \max(0, -v \cdot a_i) > 0
     """
-    rms = torch.sqrt(problem.a.square() @ problem.p).clamp_min(problem.size.min())
-    largest = torch.linalg.vector_norm(v * rms, torch.inf)
+    largest = torch.linalg.vector_norm(v * _rms(problem), torch.inf)
     v = v / largest.clamp_min(torch.finfo(v.dtype).tiny)
     least = problem.b @ v - problem.p @ torch.relu(-(v @ problem.a))
     return bool(least > PROOF)
@@ -66,13 +66,18 @@ def proves_infeasible(problem: Problem, v: Tensor) -> bool:
 
 def _proofs(problem: Problem, solution: Solution) -> tuple[Tensor, Tensor]:
     """Vectors that separate if any do: the least gap, and where multipliers diverge."""
-    return solution.g / problem.size.square(), solution.nu
+    return solution.g / _rms(problem).square(), solution.nu
+
+
+def _rms(problem: Problem) -> Tensor:
+    rms = torch.sqrt(problem.a.square() @ problem.p)
+    return rms.masked_fill(rms == 0, 1)
 
 
 def status_of(problem: Problem, solution: Solution, tol: float) -> Status:
     """Say why the solver stopped; without a proof in hand, look for one."""
     if solution.residual <= tol:
-        return Status.CONVERGED
+        return Status.CONVERGED if solution.optimal else Status.ITERATION_LIMIT
     if any(proves_infeasible(problem, v) for v in _proofs(problem, solution)):
         return Status.INFEASIBLE
     # least squares tends to the least gap, and that gap is a proof

@@ -3,16 +3,23 @@
 import torch
 from torch import Tensor
 
-from fairret.divergence import Divergence, Scores, SmoothDivergence, get_divergence
+from fairret.divergence import (
+    DIVERGENCES,
+    Divergence,
+    Scores,
+    SmoothDivergence,
+    get_divergence,
+)
 from fairret.projection.interior_point import interior_point
 from fairret.projection.newton import newton, polish
-from fairret.projection.problem import Problem, Solution, pose
+from fairret.projection.problem import Problem, Solution
 
 TOLERANCE = 1e-6  # what is promised of the residual
 AIM = 0.1  # of the tolerance: what the solver tries for
 MAX_ITER = 50
 NEWTON_STEPS = 10  # a batch that needs more is one for the interior point
 POLISH_STEPS = 3
+FULL_PATH = 15  # steps below which the interior point cannot be expected to arrive
 
 
 def solve(
@@ -41,6 +48,7 @@ def _solve_with_reads(
     left = max_iter - first.iterations
     if first.residual <= tol or left == 0:
         return first
+    cut_short = left < FULL_PATH
     solution = interior_point(problem, divergence, tol=tol, max_iter=left, read=True)
     left -= solution.iterations
     last = newton(
@@ -54,6 +62,8 @@ def _solve_with_reads(
     if last.residual <= solution.residual.clamp_min(tol):
         left -= last.iterations
         solution = last
+    elif cut_short and first.residual < solution.residual:
+        solution = first
     return solution._replace(iterations=max_iter - left)
 
 
@@ -78,9 +88,12 @@ def solve_for_loss(
     gradient, so there is nothing inside that a compiler has to see.
     """
     if torch.compiler.is_compiling():
+        if type(DIVERGENCES.get(divergence.name)) is not type(divergence):
+            solution = _solve_blindly(problem, divergence, AIM * tol, max_iter)
+            return solution.f, solution.nu, solution.residual
         x, h, k = problem.scores
         found: tuple[Tensor, Tensor, Tensor] = _solve_op(
-            x, h, k, problem.a, problem.b, problem.p, divergence.name, tol, max_iter
+            x, h, k, *problem[1:], divergence.name, tol, max_iter
         )
         return found
     solution = solve(problem, divergence, tol=tol, max_iter=max_iter)
@@ -95,11 +108,12 @@ def _solve_op(
     a: Tensor,
     b: Tensor,
     p: Tensor,
+    size: Tensor,
     divergence: str,
     tol: float,
     max_iter: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    problem = pose(Scores(x, h, k), a, b, p)
+    problem = Problem(Scores(x, h, k), a, b, p, size)
     solution = solve(problem, get_divergence(divergence), tol=tol, max_iter=max_iter)
     return solution.f, solution.nu, solution.residual
 
@@ -112,6 +126,7 @@ def _(
     a: Tensor,
     b: Tensor,
     p: Tensor,
+    size: Tensor,
     divergence: str,
     tol: float,
     max_iter: int,

@@ -73,7 +73,8 @@ class Continuous(Trait):
         x = _finite(column)
         low = float(np.nanmin(x)) if self.low is None else float(self.low)
         high = float(np.nanmax(x)) if self.high is None else float(self.high)
-        if low > high or high - low > np.finfo(np.float64).max:
+        flattened = low == high and np.nanmin(x) < np.nanmax(x)
+        if low > high or flattened or high - low > np.finfo(np.float64).max:
             raise RangeError(
                 f"Column {self.column!r} of `data` must have values above `low` and "
                 f"below `high`, and a range that float64 can hold; got {low} as the "

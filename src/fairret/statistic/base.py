@@ -11,6 +11,7 @@ from fairret.checks import (
     check_batch,
     full_precision,
     nearest,
+    result_dtype,
     sort_positional,
 )
 from fairret.errors import ArgumentError, StatisticError
@@ -122,14 +123,15 @@ class LinearFractionalStatistic(nn.Module):
         Returns:
             `(d_s,)`, or `(K, d_s)` for a stack; NaN for a group that nobody counts in.
         """
-        if args and args[0] is None and sens is None:  # 0.1.3: None stands for all
+        everybody = len(args) in (1, 2) and args[0] is None and sens is None
+        if everybody:  # 0.1.3's form
             return self.overall_statistic(
                 prob, *args[1:], feat=feat, label=label, weight=weight, **inputs
             )
         sums = self.sums(
             prob, *args, feat=feat, sens=sens, label=label, weight=weight, **inputs
         )
-        return ratio(sums)
+        return ratio(sums).to(result_dtype(prob))
 
     def sums(
         self,
@@ -141,7 +143,7 @@ class LinearFractionalStatistic(nn.Module):
         weight: Tensor | None = None,
         **inputs: object,
     ) -> Sums:
-        """Sum numerator and denominator of every group; called like the statistic."""
+        """Sum both halves over every group, in float64; called like the statistic."""
         named = sort_positional(args, feat, sens, label)
         batch = check_batch(prob, *named, weight, inputs, name="prob")
         return self._sums(batch)
@@ -161,7 +163,7 @@ class LinearFractionalStatistic(nn.Module):
         """
         named = sort_positional(args, feat, None, label, grouped=False)
         batch = check_batch(prob, *named, weight, inputs, name="prob", grouped=False)
-        return ratio(self._sums(batch))
+        return ratio(self._sums(batch)).to(result_dtype(prob))
 
     def overall_statistic(
         self, prob: Tensor, *args: Tensor | None, **inputs: object
@@ -171,14 +173,22 @@ class LinearFractionalStatistic(nn.Module):
 
     def num(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
         """0.1.3's name of the numerator in :meth:`sums`."""
-        return self.sums(prob, *args, **inputs).num  # type: ignore[arg-type]
+        num = self.sums(prob, *args, **inputs).num  # type: ignore[arg-type]
+        return num.to(result_dtype(prob))
 
     def denom(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
         """0.1.3's name of the denominator in :meth:`sums`."""
-        return self.sums(prob, *args, **inputs).den  # type: ignore[arg-type]
+        den = self.sums(prob, *args, **inputs).den  # type: ignore[arg-type]
+        return den.to(result_dtype(prob))
 
     def fixed_constraint(
-        self, fix_value: Tensor, sens: Tensor, *args: Tensor, **inputs: object
+        self,
+        fix_value: Tensor | float,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        **inputs: object,
     ) -> Line:
         r"""Write :math:`\gamma(k; f) = c` as a linear constraint (Prop. 1).
 
@@ -186,13 +196,16 @@ class LinearFractionalStatistic(nn.Module):
             Intercept and slope, `(n, K d_s)`: parity holds at c if and only if
             `(intercept + slope * f[:, None]).sum(0)` is zero.
         """
-        label = args[-1] if args else inputs.pop("label", None)
-        batch = check_batch(
-            torch.zeros_like(sens[:, 0]), None, sens, label, None, inputs, name="prob"
-        )
+        feat_, sens_, label_ = sort_positional(args, feat, sens, label)
+        nothing = sens_[:, 0] * 0.0 if isinstance(sens_, Tensor) else sens_
+        batch = check_batch(nothing, feat_, sens_, label_, None, inputs, name="prob")
+        assert batch.sens is not None  # check_batch requires it
+        s = batch.sens.unsqueeze(1)
         c = torch.as_tensor(fix_value).to(batch.pred).flatten()
         line = fix(self.coefficients(batch), c.expand(len(self.parts)))
-        rows = [(side.T.unsqueeze(2) * sens.unsqueeze(1)).flatten(1) for side in line]
+        dtype = torch.as_tensor(sens_).dtype
+        dtype = dtype if dtype.is_floating_point else torch.float32
+        rows = [(side.T.unsqueeze(2) * s).flatten(1).to(dtype) for side in line]
         return Line(*rows)
 
     def coefficients(self, batch: Inputs) -> Coefficients:

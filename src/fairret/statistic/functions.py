@@ -70,8 +70,16 @@ def inputs_of(
     function: Callable[..., object], cls: type, name: str
 ) -> tuple[Need, ...]:
     """Read a function's inputs off its signature."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    parameters = list(inspect.signature(function).parameters.values())
+    if not isinstance(inspect.getattr_static(cls, name), staticmethod):
+        parameters = parameters[1:]  # self
     for parameter in parameters:
+        if parameter.name in ("sens", "logit", "prob", "weight"):
+            raise StatisticError(
+                f"`{cls.__name__}.{name}` must not depend on the groups or the scores "
+                f"(Def. 2); got `{parameter.name}`. Use `feat`, `label` or an input of "
+                "another name."
+            )
         if parameter.kind not in (
             parameter.POSITIONAL_OR_KEYWORD,
             parameter.KEYWORD_ONLY,

@@ -29,7 +29,8 @@ def register(name: str, factory: "Callable[[], LinearFractionalStatistic]") -> N
 
 
 def _own_name(factory: object) -> str:
-    return str(getattr(factory, "__qualname__", factory)).rpartition(".")[2]
+    name = getattr(factory, "__qualname__", factory)
+    return f"{getattr(factory, '__module__', '')}.{name}"
 
 
 def statistic_names() -> tuple[str, ...]:

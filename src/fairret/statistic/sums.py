@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+LARGEST = 1e12  # violation that still has a gradient
+
 
 class Coefficients(NamedTuple):
     r""":math:`\alpha_0, \beta_0, \alpha_1, \beta_1`, each a number or `(K, n)`."""
@@ -71,7 +73,8 @@ def comparable(den: Tensor, overall_den: Tensor) -> Tensor:
     """
     tiny = torch.finfo(den.dtype).tiny
     whole = overall_den.abs().unsqueeze(-1)
-    counted: Tensor = den.abs() > (tiny**0.4 * whole).clamp_min(tiny**0.75)
+    nobody = den.abs() <= (tiny**0.4 * whole).clamp_min(tiny**0.75)
+    counted: Tensor = ~(nobody | (whole == 0))  # NaN stays in, and shows
     return counted
 
 
@@ -82,7 +85,8 @@ def violation(groups: Sums, overall: Sums, target: Tensor | None = None) -> Tens
         v_k = \left| \frac{\gamma(k; h)}{\bar\gamma(h)} - 1 \right|,
         \qquad v_k = |\gamma(k; h)| \text{ where } \bar\gamma(h) = 0
 
-    A group that cannot be compared has violation 0 and gradient 0. A `target`, `(K,)`,
+    A group that cannot be compared has violation 0 and gradient 0, and one beyond 1e12
+    has gradient 0, so that the loss fits into float32. A `target`, `(K,)`,
     takes the place of :math:`\bar\gamma`.
     """
     mask = comparable(groups.den, overall.den)
@@ -95,4 +99,4 @@ def violation(groups: Sums, overall: Sums, target: Tensor | None = None) -> Tens
     share = groups.den.masked_fill(~mask, 1) / den.masked_fill(at_zero | (den == 0), 1)
     size = groups.num / num.masked_fill(at_zero, 1)
     v: Tensor = (size / share - (~at_zero).to(size)).abs()
-    return v.masked_fill(~mask, 0)
+    return v.clamp_max(LARGEST).masked_fill(~mask, 0)
