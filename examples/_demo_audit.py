@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torchmetrics.functional.classification import binary_auroc
 
-from fairret.loss.base import FairnessLoss
+from fairret.loss import FairnessLoss
 from fairret.metric import LinearFractionalParity
 from fairret.statistic import LinearFractionalStatistic
 
@@ -21,7 +21,7 @@ class Notion:
 
     key: str
     name: str
-    measure: str  # the statistic, in the words of the applicants
+    measure: str  # the statistic, in words
     loss: FairnessLoss
     strength: float
 
@@ -36,18 +36,19 @@ class Notion:
         return f"{self.strength:g} × {type(self.loss).__name__.removesuffix('Loss')}"
 
 
-class TestSet(NamedTuple):
-    """What an audit needs to know of the people."""
+class HeldOut(NamedTuple):
+    """What an audit needs to know of the people that training did not see."""
 
     sens: Tensor  # (n, d_s)
     groups: tuple[str, ...]  # names of the d_s columns
     label: Tensor  # (n,)
 
     @property
-    def sizes(self) -> list[float]:
-        """Number of people in every group; for an amount, the sum of it."""
-        sizes: list[float] = self.sens.sum(0).tolist()
-        return sizes
+    def sizes(self) -> list[int | None]:
+        """Number of people in every group; None for an amount, which has no members."""
+        return [
+            int(s.sum()) if ((s == 0) | (s == 1)).all() else None for s in self.sens.T
+        ]
 
 
 class Quality(NamedTuple):
@@ -71,7 +72,7 @@ class Measured(NamedTuple):
 
     groups: list[float]
     overall: float
-    violation: float  # of the farthest group, max_k v_k of Eq. 5
+    violation: float  # of the farthest group, max_k v_k of Eq. 9
     chance: Chance
 
     def beyond_chance(self, k: int) -> bool:
@@ -97,7 +98,7 @@ class Effect:
     decisions: Pair
 
 
-def compare(notion: Notion, plain: Tensor, fair: Tensor, test: TestSet) -> Effect:
+def compare(notion: Notion, plain: Tensor, fair: Tensor, test: HeldOut) -> Effect:
     """Set the scores of two networks side by side, and the decisions at 1/2."""
     statistic = notion.statistic
     before, after = decide(plain), decide(fair)
@@ -125,7 +126,7 @@ def quality(prob: Tensor, label: Tensor) -> Quality:
 
 
 def measure(
-    statistic: LinearFractionalStatistic, pred: Tensor, test: TestSet
+    statistic: LinearFractionalStatistic, pred: Tensor, test: HeldOut
 ) -> Measured:
     """Compute the statistic of every group, and its largest violation."""
     metric = LinearFractionalParity(statistic, test.sens.shape[1])
@@ -138,7 +139,7 @@ def measure(
     )
 
 
-def chance(statistic: LinearFractionalStatistic, pred: Tensor, test: TestSet) -> Chance:
+def chance(statistic: LinearFractionalStatistic, pred: Tensor, test: HeldOut) -> Chance:
     """Tell which violations come from the size of the groups alone.
 
     Traits that are dealt out anew have nothing to do with the decisions.

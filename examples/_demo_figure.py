@@ -10,13 +10,15 @@ mpl.use("Agg")  # a file, whether or not there is a screen
 import matplotlib.pyplot as plt
 from _demo_audit import Effect
 from matplotlib.axes import Axes
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 BEFORE, AFTER = "#c0562b", "#1f5fa8"  # told apart by shape, fill and position too
 
 
 def draw(effects: Sequence[Effect], groups: Sequence[str], output: Path) -> None:
     """Draw a panel for every notion."""
-    figure, grid = plt.subplots(2, 2, figsize=(11, 8.5), layout="constrained")
+    layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.1)
+    figure, grid = plt.subplots(2, 2, figsize=(11, 8.5), layout=layout)
     for axes, effect in zip(grid.flat, effects, strict=True):
         draw_panel(axes, effect, groups)
     figure.suptitle(
@@ -24,9 +26,17 @@ def draw(effects: Sequence[Effect], groups: Sequence[str], output: Path) -> None
         fontsize=15,
         fontweight="bold",
     )
-    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.1)
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        title="Violation: largest distance of a group from the overall value, "
+        "relative to it",
+    )
+    output.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(output, dpi=150, format="png")
     plt.close(figure)
 

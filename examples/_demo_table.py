@@ -1,8 +1,10 @@
 """The demonstration's progress bar and tables."""
 
+import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
-from _demo_audit import Effect, Measured, Quality, TestSet
+from _demo_audit import Effect, HeldOut, Measured, Quality
 from rich import box
 from rich.console import Console
 from rich.progress import (
@@ -20,6 +22,8 @@ WIDTH = 100  # where there is no terminal to ask, as in a log file
 
 def stdout_console() -> Console:
     """Open standard output, wide enough for the tables if it is a file."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a file may not know arrows
     console = Console(highlight=False)
     return console if console.is_terminal else Console(width=WIDTH, highlight=False)
 
@@ -37,27 +41,25 @@ def progress_bar(console: Console) -> Progress:
 
 
 def show(
-    console: Console, plain: Quality, effects: Sequence[Effect], test: TestSet
+    console: Console, plain: Quality, effects: Sequence[Effect], test: HeldOut
 ) -> None:
     """Print both tables, and how to read them."""
     console.print()
     console.print(summary(plain, effects, test))
     console.print(
-        "Violation: how far the farthest group is from the overall value, relative to "
-        "it (Eq. 5).\nBy chance: what a fair model stays below on 95 of 100 test sets "
-        "of this size.\n",
+        "\nviolation  largest distance of a group from the overall value, relative to "
+        "it\nby chance  what a fair model stays below on 95 of 100 such test sets\n",
         style="dim",
     )
     console.print(by_group(effects, test))
     console.print(
-        f"{BEYOND} farther from the overall value than chance explains: still unfair, "
-        "or the one time in 20.\nage has no groups: everybody counts, the older the "
-        "more.\n",
+        f"\n{BEYOND}    beyond chance: unfair, or the one time in 20 that a fair group "
+        "is there\nage  an amount: everybody counts, the older the more\n",
         style="dim",
     )
 
 
-def summary(plain: Quality, effects: Sequence[Effect], test: TestSet) -> Table:
+def summary(plain: Quality, effects: Sequence[Effect], test: HeldOut) -> Table:
     """Lay out what every loss term costs and what it brings."""
     n, base_rate = len(test.label), float(test.label.mean())
     table = _table(
@@ -84,7 +86,7 @@ def summary(plain: Quality, effects: Sequence[Effect], test: TestSet) -> Table:
     return table
 
 
-def by_group(effects: Sequence[Effect], test: TestSet) -> Table:
+def by_group(effects: Sequence[Effect], test: HeldOut) -> Table:
     """Lay out every group's statistic of the decisions."""
     table = _table("Decisions in every group, without → with the loss term")
     table.add_column("group", no_wrap=True)
@@ -107,7 +109,7 @@ def by_group(effects: Sequence[Effect], test: TestSet) -> Table:
             " → ".join(_cell(side, k) for side in effect.decisions)
             for effect in effects
         )
-        table.add_row(name, f"{size:.0f}", *cells)
+        table.add_row(name, "" if size is None else str(size), *cells)
     return table
 
 

@@ -9,14 +9,13 @@ figure show the other 30 %. Needs `pip install 'fairret[demo]'`.
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from _demo_audit import Notion, TestSet, compare, quality
+from _demo_audit import HeldOut, Notion, compare, quality
 from _demo_figure import draw
 from _demo_table import progress_bar, show, stdout_console
 from torch import Tensor, nn
@@ -36,7 +35,7 @@ LEARNING_RATE = 1e-3
 BATCH = 1024  # large enough for every group's statistic (App. C.3)
 WARM_UP = 0.2  # of the epochs, with strength 0
 
-# A sharpness of 5 lets training see decisions, not scores only (App. B.3).
+# A sharpness above 1 lets training see decisions, not scores only (App. B.3).
 NOTIONS = (
     Notion(
         "DP",
@@ -56,7 +55,7 @@ NOTIONS = (
         "PP",
         "predictive parity",
         "share of the accepted who are good",
-        NormLoss(PositivePredictiveValue(), sharpness=5),
+        NormLoss(PositivePredictiveValue(), sharpness=3),
         strength=0.5,
     ),
     Notion(
@@ -77,15 +76,15 @@ class Rows(NamedTuple):
     label: Tensor  # (n,)
 
 
-def split(n: int, seed: int) -> tuple[Rows, Tensor, TestSet]:
-    """Draw people; give the rows to train on, and test features and what they owe."""
+def split(n: int, seed: int) -> tuple[Rows, Tensor, HeldOut]:
+    """Draw people: rows to train on, then features and audit data of the others."""
     people = synthetic_population(n, seed)
     cut = n * 7 // 10
     encoder = SensitiveEncoder(["sex", "region", "age"])
     sens = encoder.fit_transform({k: v[:cut] for k, v in people.traits.items()})
     train = Rows(people.feat[:cut], sens, people.label[:cut])
     sens = encoder.transform({k: v[cut:] for k, v in people.traits.items()})
-    return train, people.feat[cut:], TestSet(sens, encoder.names, people.label[cut:])
+    return train, people.feat[cut:], HeldOut(sens, encoder.names, people.label[cut:])
 
 
 def build_network(d_x: int) -> nn.Sequential:
@@ -161,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ]
     show(console, quality(plain, test.label), effects, test)
     draw(effects, test.groups, options.output)
-    console.print(f"Figure written to {options.output}")
+    console.print(f"Figure written to {options.output}", markup=False, soft_wrap=True)
 
 
 def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -180,4 +179,4 @@ def read_options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,6 +4,9 @@ An independent implementation of "fairret: a Framework for Differentiable Fairne
 Regularization Terms" (Buyl, Defrance and De Bie, ICLR 2024).
 """
 
+import importlib
+from types import ModuleType
+
 from fairret import loss, sensitive, statistic
 from fairret.loss import project
 from fairret.projection import Projection, Status
@@ -14,8 +17,17 @@ __all__ = [
     "Projection",
     "Status",
     "__version__",
+    "dataset",
     "loss",
+    "metric",
     "project",
     "sensitive",
     "statistic",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import what is not needed for training only when it is asked for."""
+    if name in ("dataset", "metric"):
+        return importlib.import_module(f"fairret.{name}")
+    raise AttributeError(f"module 'fairret' has no attribute {name!r}")

@@ -143,7 +143,8 @@ def _as_tensor(name: str, value: object) -> Tensor:
         )
     raise DtypeError(
         f"`{name}` must be a tensor; got {type(value).__name__}. Convert it with "
-        "`torch.as_tensor`, or use `fairret.project` for NumPy arrays."
+        "`torch.as_tensor(numpy.asarray(...))`; `fairret.sensitive.SensitiveEncoder` "
+        "makes `sens` from a table."
     )
 
 
@@ -193,7 +194,12 @@ def _check_sens(sens: object, n: int, device: torch.device, look: bool) -> Tenso
             "`sens` must be a dense tensor of real numbers; got "
             f"{tensor.dtype}, {tensor.layout}. Convert it with `sens.to_dense()`."
         )
-    if tensor.dim() != 2 or tensor.shape[0] != n or tensor.shape[1] == 0:
+    if tensor.dim() == 2 and tensor.shape[0] != n:
+        raise ShapeError(
+            f"`sens` must have n={n} rows, the number of predictions; "
+            f"got {tuple(tensor.shape)}. Take both from the same batch."
+        )
+    if tensor.dim() != 2 or tensor.shape[1] == 0:
         raise ShapeError(
             f"`sens` must have shape (n, d_s) with n={n}, the number of predictions; "
             f"got {tuple(tensor.shape)}. Pass a single trait as `sens[:, None]`, and "
@@ -202,6 +208,12 @@ def _check_sens(sens: object, n: int, device: torch.device, look: bool) -> Tenso
     _check_device("sens", tensor, device)
     if look and not _within(tensor, (0.0, 1.0)):
         low, high = _extremes(tensor)
+        if low != low:
+            raise RangeError(
+                "`sens` must not contain NaN; got it in "
+                f"{int(tensor.isnan().any(1).sum())} of {n} rows. A missing value "
+                "belongs to no group: 0 in all columns of its trait."
+            )
         raise RangeError(
             f"`sens` must hold memberships in [0, 1]; got values from {low:g} to "
             f"{high:g}. One-hot encode a categorical trait and scale a continuous one "
@@ -227,12 +239,20 @@ def _check_range(name: str, tensor: Tensor, bounds: tuple[float, float] | None) 
     if low != low:
         raise RangeError(
             f"`{name}` must not contain NaN; got {int(tensor.isnan().sum())} of "
-            f"{tensor.shape[0]} rows. Look for a diverged model or missing values."
+            f"{tensor.shape[0]} rows. "
+            + (
+                "Look for a model that diverged, or for missing values in its input."
+                if name in ("logit", "prob")
+                else "Drop the rows where it is unknown."
+            )
         )
     if bounds is not None and not (bounds[0] <= low and high <= bounds[1]):
         what, hint = {
             "weight": ("be finite and at least 0", "Check how the weights were made."),
-            "prob": ("lie in [0, 1]", "Pass logits with `pred_as_logit=True`."),
+            "prob": (
+                "lie in [0, 1]",
+                "Pass `torch.sigmoid(logit)`, or the logits themselves to a loss.",
+            ),
         }.get(name, ("lie in [0, 1]", "Code the positive class as 1, the other as 0."))
         raise RangeError(
             f"`{name}` must {what}; got values from {low:g} to {high:g}. {hint}"

@@ -110,12 +110,20 @@ BAD = {
         "scale a continuous one",
     ),
     "no columns": ((LOGIT, SENS[:, :0], LABEL), ShapeError, r"got \(14, 0\)"),
-    "fewer groups than rows": ((LOGIT, SENS[1:], LABEL), ShapeError, "n=14"),
+    "fewer groups than rows": (
+        (LOGIT, SENS[1:], LABEL),
+        ShapeError,
+        "`sens` must have n=14 rows.*same batch",
+    ),
     "fewer labels than rows": ((LOGIT, SENS, LABEL[1:]), ShapeError, "got 13"),
     "labels of -1": ((LOGIT, SENS, 2 * LABEL - 1), RangeError, "from -1 to 1"),
     "NaN logits": ((LOGIT / 0 * 0, SENS, LABEL), RangeError, "must not contain NaN"),
     "NaN labels": ((LOGIT, SENS, LABEL * torch.nan), RangeError, "`label` must not"),
-    "NaN groups": ((LOGIT, SENS * torch.nan, LABEL), RangeError, "from nan to nan"),
+    "NaN groups": (
+        (LOGIT, SENS * torch.nan, LABEL),
+        RangeError,
+        "`sens` must not contain NaN; got it in 14 of 14 rows",
+    ),
     "an empty batch": (
         (LOGIT[:0], SENS[:0], LABEL[:0]),
         ShapeError,

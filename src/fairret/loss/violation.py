@@ -84,6 +84,10 @@ class SmoothMaxLoss(ViolationLoss):
 
     .. math::
         R_\gamma(h) = \log \sum_k \exp(v_k(h)) - \log d_s
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
     """
 
     def penalize_violation(self, violation: Tensor) -> Tensor:

@@ -40,6 +40,7 @@ def statistic_names() -> tuple[str, ...]:
 
 def make(name: str) -> "LinearFractionalStatistic":
     """Make the statistic that is registered under a name."""
+    name = name if name in _REGISTRY else name.lower()
     if name not in _REGISTRY:
         raise NameNotFoundError(
             f"`statistic` must be a registered name; got {name!r}."
