@@ -7,7 +7,7 @@ on the CPU, and not while a graph is compiled. Behind the border, vectors are `(
 import difflib
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from fairret.errors import (
     ShapeError,
 )
 
+Layout: TypeAlias = Literal["wide", "narrow", "columns"]
 FORMS = "`(logit, sens)`, `(logit, sens, label)` or `(logit, feat, sens, label)`"
 
 
@@ -79,7 +80,7 @@ def check_batch(
     *,
     name: str,
     grouped: bool = True,
-    by_column: bool = False,
+    layout: Layout = "wide",
 ) -> Inputs:
     """Check the arguments of a call and bring them to one dtype.
 
@@ -92,7 +93,8 @@ def check_batch(
         extra: Further inputs of the statistic, by name.
         name: What `pred` is called in messages: "logit" or "prob".
         grouped: Whether `sens` is required.
-        by_column: Whether to lay `sens` out in memory column by column.
+        layout: How to hand `sens` on: "wide" in float64, "narrow" in the dtype of the
+            result, which spares a copy, or "columns" in float64, column by column.
     """
     rows = _as_rows(name, pred)
     if name == "logit" and not rows.is_floating_point():
@@ -127,10 +129,10 @@ def check_batch(
     s = None
     if grouped:
         s = _check_sens(sens, n, device, look)
-        if by_column:
+        if layout == "columns":
             s = s.T.to(dtype, memory_format=torch.contiguous_format).contiguous().T
         else:
-            s = s.to(dtype)
+            s = s.to(dtype if layout == "wide" else result_dtype(rows))
     return Inputs(rows.to(dtype), s, weight, named)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from fairret.checks import (
     Inputs,
+    Layout,
     check_batch,
     check_positive,
     full_precision,
@@ -58,7 +59,7 @@ class FairnessLoss(nn.Module, ABC):
             "sharpness", sharpness, "1 leaves the scores as they are."
         )
 
-    by_column: ClassVar[bool] = False  # how it wants `sens` laid out
+    layout: ClassVar[Layout]  # how it wants `sens`
 
     if TYPE_CHECKING:  # nn.Module hides the signature of forward behind its own
 
@@ -152,7 +153,7 @@ class FairnessLoss(nn.Module, ABC):
             weight,
             inputs,
             name="logit" if pred_as_logit else "prob",
-            by_column=self.by_column,
+            layout=self.layout,
         )
         assert checked.sens is not None  # check_batch requires it
         a = self.sharpness if sharpness is None else sharpness

@@ -5,7 +5,13 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from fairret.checks import check_positive, full_precision, result_dtype, sort_positional
+from fairret.checks import (
+    Layout,
+    check_positive,
+    full_precision,
+    result_dtype,
+    sort_positional,
+)
 from fairret.divergence import (
     Divergence,
     SmoothDivergence,
@@ -66,7 +72,7 @@ class ProjectionLoss(FairnessLoss):
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
     """
 
-    by_column: ClassVar[bool] = True
+    layout: ClassVar[Layout] = "columns"
 
     def __init__(
         self,

@@ -2,18 +2,28 @@
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from fairret.checks import Layout
 from fairret.errors import DtypeError, RangeError
 from fairret.loss.base import Batch, FairnessLoss
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.sums import over_all, over_groups, summands, violation
+from fairret.statistic.sums import (
+    LEAST_SHARE,
+    over_all,
+    over_groups,
+    summands,
+    violation,
+)
 
 
 class ViolationLoss(FairnessLoss):
     r"""A function of the violation :math:`v(h)` of Eq. 9, summed over a stack."""
+
+    layout: ClassVar[Layout] = "narrow"
 
     @abstractmethod
     def penalize_violation(self, violation: Tensor) -> Tensor:
@@ -22,7 +32,9 @@ class ViolationLoss(FairnessLoss):
     def evaluate(self, batch: Batch) -> Tensor:
         """Compute the term of a checked batch."""
         rows = summands(batch.h, batch.w, batch.coef)
-        v = violation(over_groups(rows, batch.s), over_all(rows), batch.target)
+        groups = over_groups(rows, batch.s)
+        least = LEAST_SHARE[batch.s.dtype]
+        v = violation(groups, over_all(rows), batch.target, least)
         return self.penalize_violation(v if self.statistic.stacked else v[0])
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 LARGEST = 1e12  # violation that still has a gradient
+# share of the overall denominator that a group needs, by the dtype of its gradient
+LEAST_SHARE = {torch.float64: 1e-120, torch.float32: 1e-24}
 
 
 class Coefficients(NamedTuple):
@@ -49,8 +51,20 @@ def summands(h: Tensor, w: Tensor | None, coef: Coefficients) -> Sums:
 
 
 def over_groups(rows: Sums, s: Tensor) -> Sums:
-    r"""Sum over the groups (Def. 2): :math:`N_k, D_k`, `(K, d_s)`."""
-    return Sums(rows.num @ s, rows.den @ s)
+    r"""Sum over the groups (Def. 2): :math:`N_k, D_k`, `(K, d_s)`.
+
+    Summands have their digits, so that they may be added up in the dtype of s, as
+    shares of the largest.
+    """
+
+    def add(side: Tensor) -> Tensor:
+        if side.dtype == s.dtype:
+            return side @ s
+        unit = side.detach().abs().amax(-1, keepdim=True)
+        unit = unit.masked_fill(unit == 0, 1)
+        return ((side / unit).to(s.dtype) @ s).to(side.dtype) * unit
+
+    return Sums(add(rows.num), add(rows.den))
 
 
 def over_all(rows: Sums) -> Sums:
@@ -65,20 +79,27 @@ def ratio(sums: Sums) -> Tensor:
     return gamma.masked_fill(empty, torch.nan)
 
 
-def comparable(den: Tensor, overall_den: Tensor) -> Tensor:
+def comparable(
+    den: Tensor, overall_den: Tensor, least: float = LEAST_SHARE[torch.float64]
+) -> Tensor:
     """Tell which groups' statistics can be compared with the overall one: `(K, d_s)`.
 
-    Not where a denominator is zero, or so small that the gradient of a ratio would
-    overflow: nobody is counted there.
+    Not where a denominator is zero, or a share of the whole so small that the gradient
+    of a ratio would overflow: nobody is counted there.
     """
     tiny = torch.finfo(den.dtype).tiny
     whole = overall_den.abs().unsqueeze(-1)
-    nobody = den.abs() <= (tiny**0.4 * whole).clamp_min(tiny**0.75)
+    nobody = den.abs() <= (least * whole).clamp_min(tiny**0.75)
     counted: Tensor = ~(nobody | (whole == 0))  # NaN stays in, and shows
     return counted
 
 
-def violation(groups: Sums, overall: Sums, target: Tensor | None = None) -> Tensor:
+def violation(
+    groups: Sums,
+    overall: Sums,
+    target: Tensor | None = None,
+    least: float = LEAST_SHARE[torch.float64],
+) -> Tensor:
     r"""Relative distance from parity (Eq. 9), `(K, d_s)`.
 
     .. math::
@@ -89,7 +110,7 @@ def violation(groups: Sums, overall: Sums, target: Tensor | None = None) -> Tens
     has gradient 0, so that the loss fits into float32. A `target`, `(K,)`,
     takes the place of :math:`\bar\gamma`.
     """
-    mask = comparable(groups.den, overall.den)
+    mask = comparable(groups.den, overall.den, least)
     if target is not None:
         overall = Sums(target, torch.ones_like(target))
     num, den = overall.num.unsqueeze(-1), overall.den.unsqueeze(-1)
