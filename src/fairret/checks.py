@@ -21,6 +21,7 @@ from fairret.errors import (
 )
 
 Layout: TypeAlias = Literal["wide", "narrow", "columns"]
+SMALL = 262_144  # numbers whose copy costs less than adding up in two dtypes
 FORMS = "`(logit, sens)`, `(logit, sens, label)` or `(logit, feat, sens, label)`"
 
 
@@ -93,8 +94,9 @@ def check_batch(
         extra: Further inputs of the statistic, by name.
         name: What `pred` is called in messages: "logit" or "prob".
         grouped: Whether `sens` is required.
-        layout: How to hand `sens` on: "wide" in float64, "narrow" in the dtype of the
-            result, which spares a copy, or "columns" in float64, column by column.
+        layout: How to hand `sens` on: "wide" in float64; "narrow" in the dtype of the
+            result where it is large, which spares a copy; or "columns" in float64,
+            column by column.
     """
     rows = _as_rows(name, pred)
     if name == "logit" and not rows.is_floating_point():
@@ -132,7 +134,8 @@ def check_batch(
         if layout == "columns":
             s = s.T.to(dtype, memory_format=torch.contiguous_format).contiguous().T
         else:
-            s = s.to(dtype if layout == "wide" else result_dtype(rows))
+            small = layout == "wide" or s.numel() <= SMALL
+            s = s.to(dtype if small else result_dtype(rows))
     return Inputs(rows.to(dtype), s, weight, named)
 
 

@@ -56,6 +56,23 @@ def test_loss_and_gradient_are_finite(loss_cls, case):
 
 
 @pytest.mark.parametrize("case", BATCHES)
+def test_large_batches_that_add_up_in_float32_are_finite_too(case, monkeypatch):
+    monkeypatch.setattr("fairret.checks.SMALL", 0)
+    for name in (*STATISTICS, "tpr+ppv"):
+        assert_finite(NormLoss(name), *BATCHES[case])
+
+
+def test_adding_up_in_float32_gives_the_same_loss(monkeypatch):
+    batch = sample(500, "three", seed=12).to(torch.float32)
+    for name in STATISTICS:
+        small = NormLoss(name)(*batch)
+        with monkeypatch.context() as patch:
+            patch.setattr("fairret.checks.SMALL", 0)
+            large = NormLoss(name)(*batch)
+        torch.testing.assert_close(large, small, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", BATCHES)
 @pytest.mark.parametrize("loss_cls", PROJECTIONS)
 def test_exact_gradient_is_finite_too(loss_cls, case):
     for name in ("pr", "ppv", "for", "fn_fp"):
