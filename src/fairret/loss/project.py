@@ -84,7 +84,8 @@ def project(
     found = loss.project(*call, pred_as_logit=pred_as_logit, **options)
     if isinstance(prob, Tensor):
         return found
-    return replace(found, f_star=found.f_star.numpy())  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"f_star": found.f_star.numpy()}  # of another type
+    return replace(found, **fields)
 
 
 def _as_tensor(value: object) -> object:

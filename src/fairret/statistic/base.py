@@ -1,7 +1,7 @@
 r"""Linear-fractional statistics (Def. 2): what a subclass says, and what it gets."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -166,19 +166,19 @@ class LinearFractionalStatistic(nn.Module):
         return ratio(self._sums(batch)).to(result_dtype(prob))
 
     def overall_statistic(
-        self, prob: Tensor, *args: Tensor | None, **inputs: object
+        self, prob: Tensor, *args: Tensor | None, **inputs: Any
     ) -> Tensor:
         """0.1.3's :meth:`overall`, with a last dimension of 1 to set beside groups."""
-        return self.overall(prob, *args, **inputs).unsqueeze(-1)  # type: ignore[arg-type]
+        return self.overall(prob, *args, **inputs).unsqueeze(-1)
 
-    def num(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
+    def num(self, prob: Tensor, *args: Tensor | None, **inputs: Any) -> Tensor:
         """0.1.3's name of the numerator in :meth:`sums`."""
-        num = self.sums(prob, *args, **inputs).num  # type: ignore[arg-type]
+        num = self.sums(prob, *args, **inputs).num
         return num.to(result_dtype(prob))
 
-    def denom(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
+    def denom(self, prob: Tensor, *args: Tensor | None, **inputs: Any) -> Tensor:
         """0.1.3's name of the denominator in :meth:`sums`."""
-        den = self.sums(prob, *args, **inputs).den  # type: ignore[arg-type]
+        den = self.sums(prob, *args, **inputs).den
         return den.to(result_dtype(prob))
 
     def fixed_constraint(
