@@ -18,6 +18,7 @@ from fairret.statistic.sums import (
     over_groups,
     ratio,
     summands,
+    violation,
 )
 
 
@@ -28,9 +29,9 @@ def gap_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
 
 def gap_relative_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
     """Largest violation (Eq. 9); groups that are NaN do not count."""
-    zero = target_val == 0
-    relative = vals / target_val.masked_fill(zero, 1) - (~zero).to(vals)
-    return _largest(relative.abs())
+    one = torch.ones_like(target_val)
+    overall = Sums(target_val[..., 0], one[..., 0])
+    return _largest(violation(Sums(vals, torch.ones_like(vals)), overall))
 
 
 def _largest(gaps: Tensor) -> Tensor:

@@ -79,6 +79,11 @@ def ratio(sums: Sums) -> Tensor:
     return gamma.masked_fill(empty, torch.nan)
 
 
+def _as_good_as_zero(dtype: torch.dtype) -> float:
+    """A sum whose inverse would leave too little of the range to its gradient."""
+    return float(torch.finfo(dtype).tiny ** 0.75)
+
+
 def comparable(
     den: Tensor, overall_den: Tensor, least: float = LEAST_SHARE[torch.float64]
 ) -> Tensor:
@@ -87,9 +92,8 @@ def comparable(
     Not where a denominator is zero, or a share of the whole so small that the gradient
     of a ratio would overflow: nobody is counted there.
     """
-    tiny = torch.finfo(den.dtype).tiny
     whole = overall_den.abs().unsqueeze(-1)
-    nobody = den.abs() <= (least * whole).clamp_min(tiny**0.75)
+    nobody = den.abs() <= (least * whole).clamp_min(_as_good_as_zero(den.dtype))
     counted: Tensor = ~(nobody | (whole == 0))  # NaN stays in, and shows
     return counted
 
@@ -114,7 +118,7 @@ def violation(
     if target is not None:
         overall = Sums(target, torch.ones_like(target))
     num, den = overall.num.unsqueeze(-1), overall.den.unsqueeze(-1)
-    at_zero = num.abs() <= torch.finfo(num.dtype).tiny ** 0.75
+    at_zero = num.abs() <= _as_good_as_zero(num.dtype)
     # (N_k / N) / (D_k / D) rather than (N_k / D_k) / (N / D): no factor leaves the
     # range of float32 where all scores are close to 0 or 1
     share = groups.den.masked_fill(~mask, 1) / den.masked_fill(at_zero | (den == 0), 1)
