@@ -20,7 +20,7 @@ from fairret.errors import (
     ShapeError,
 )
 
-Layout: TypeAlias = Literal["wide", "narrow", "columns"]
+Layout: TypeAlias = Literal["wide", "narrow", "columns", "given"]
 SMALL = 262_144  # numbers whose copy costs less than adding up in two dtypes
 FORMS = "`(logit, sens)`, `(logit, sens, label)` or `(logit, feat, sens, label)`"
 
@@ -95,8 +95,8 @@ def check_batch(
         name: What `pred` is called in messages: "logit" or "prob".
         grouped: Whether `sens` is required.
         layout: How to hand `sens` on: "wide" in float64; "narrow" in the dtype of the
-            result where it is large, which spares a copy; or "columns" in float64,
-            column by column.
+            result where it is large, which spares a copy; "columns" in float64, column
+            by column; or as "given".
     """
     rows = _as_rows(name, pred)
     if name == "logit" and not rows.is_floating_point():
@@ -133,7 +133,7 @@ def check_batch(
         s = _check_sens(sens, n, device, look)
         if layout == "columns":
             s = s.T.to(dtype, memory_format=torch.contiguous_format).contiguous().T
-        else:
+        elif layout != "given":
             small = layout == "wide" or s.numel() <= SMALL
             s = s.to(dtype if small else result_dtype(rows))
     return Inputs(rows.to(dtype), s, weight, named)

@@ -20,6 +20,25 @@ from fairret.statistic.sums import (
 )
 
 
+def norm(violation: Tensor, p: float) -> Tensor:
+    r"""The p-norm :math:`\lVert v \rVert_p` (Def. 7), summed over a stack."""
+    norms: Tensor
+    if p in (1, 2, math.inf):
+        norms = torch.linalg.vector_norm(violation, p, dim=-1)
+    else:  # a high power of a small or large number leaves the range of floats
+        largest = violation.detach().amax(-1)
+        largest = largest.masked_fill(largest == 0, 1)
+        relative = violation / largest.unsqueeze(-1)
+        norms = largest * torch.linalg.vector_norm(relative, p, dim=-1)
+    return norms.sum()
+
+
+def smooth_max(violation: Tensor) -> Tensor:
+    r"""The smooth maximum :math:`\log \sum_k e^{v_k} / d_s` (Def. 8), summed."""
+    smooth = torch.logsumexp(violation, -1) - math.log(violation.shape[-1])
+    return smooth.clamp_min(0).sum()  # rounding may leave -1e-16
+
+
 class ViolationLoss(FairnessLoss):
     r"""A function of the violation :math:`v(h)` of Eq. 9, summed over a stack."""
 
@@ -76,15 +95,7 @@ class NormLoss(ViolationLoss):
 
     def penalize_violation(self, violation: Tensor) -> Tensor:
         """Sum the norms of the rows."""
-        norms: Tensor
-        if self.p in (1, 2, math.inf):
-            norms = torch.linalg.vector_norm(violation, self.p, dim=-1)
-        else:  # a high power of a small or large number leaves the range of floats
-            largest = violation.detach().amax(-1)
-            largest = largest.masked_fill(largest == 0, 1)
-            relative = violation / largest.unsqueeze(-1)
-            norms = largest * torch.linalg.vector_norm(relative, self.p, dim=-1)
-        return norms.sum()
+        return norm(violation, self.p)
 
     def extra_repr(self) -> str:
         """Show the settings."""
@@ -104,9 +115,7 @@ class SmoothMaxLoss(ViolationLoss):
 
     def penalize_violation(self, violation: Tensor) -> Tensor:
         """Sum the smooth maxima of the rows."""
-        d_s = violation.shape[-1]
-        smooth = torch.logsumexp(violation, -1) - math.log(d_s)
-        return smooth.clamp_min(0).sum()  # rounding may leave -1e-16
+        return smooth_max(violation)
 
 
 LSELoss = SmoothMaxLoss  # its name in 0.1.3

@@ -99,6 +99,11 @@ class LinearFractionalStatistic(nn.Module):
         """Names of the inputs that the statistic cannot do without."""
         return frozenset(need.source for need in self._all_needs() if need.required)
 
+    @property
+    def asks_for(self) -> frozenset[str]:
+        """Names of all inputs that the statistic uses if they are there."""
+        return frozenset(need.source for need in self._all_needs())
+
     def forward(
         self,
         prob: Tensor,

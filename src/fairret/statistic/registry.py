@@ -38,6 +38,19 @@ def statistic_names() -> tuple[str, ...]:
     return tuple(sorted(_REGISTRY))
 
 
+def name_of(statistic: "LinearFractionalStatistic") -> str:
+    """Name a statistic: as registered, with settings that are not its own; "a+b"."""
+    if statistic.stacked:
+        return "+".join(name_of(part) for part in statistic.parts)
+    name = statistic.name or type(statistic).__name__
+    settings = statistic.extra_repr()
+    try:
+        usual = make(name).extra_repr()
+    except (NameNotFoundError, ArgumentError):  # not registered, or needs settings
+        usual = ""
+    return name if settings == usual else f"{name}({settings})"
+
+
 def make(name: str) -> "LinearFractionalStatistic":
     """Make the statistic that is registered under a name."""
     name = name if name in _REGISTRY else name.lower()

@@ -1,0 +1,375 @@
+"""Metrics over a stream of batches, as torchmetrics has them."""
+
+import re
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities.distributed import gather_all_tensors
+
+from fairret.checks import Inputs, check_batch, sort_positional
+from fairret.errors import ArgumentError, DtypeError, RangeError, ShapeError
+from fairret.metric import by_label
+from fairret.metric.moments import Moments, add, moments_of, no_moments, of_notion
+from fairret.metric.result import Measured, ParityResult
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.registry import name_of
+from fairret.statistic.stacked import get_statistic
+
+
+def all_the_same(values: Tensor) -> Tensor:
+    """Insist that all processes measure the same."""
+    if (values != values[0]).any():
+        raise ArgumentError(
+            "All processes must measure the same statistics of the same groups in the "
+            "same order; got metrics with different settings. Fit one encoder, and "
+            "give its `names` to the metric of every process."
+        )
+    return values[0]
+
+
+class GroupMetric(Metric):
+    """Sums over groups that add up over batches and processes.
+
+    The state has a fixed size: memory does not grow with the stream. Subclasses differ
+    in what they compute of it; in a :class:`torchmetrics.MetricCollection` those with
+    the same settings share it.
+
+    Args:
+        statistics: The notions, each a statistic, a stack or a name.
+        names: Names of the groups, the columns of `sens`: `encoder.names`.
+        d_s: Number of groups, where they have no names. Without both, the first batch
+            tells it.
+        traits: For every trait, which columns of `sens` belong to it:
+            `encoder.traits`.
+        threshold: Where scores become decisions: a score above it is a yes. Without
+            one, only the scores are measured.
+        pred_as_logit: Whether `update` gets logits.
+        confidence: Of intervals and noise floors.
+        **kwargs: Options of :class:`torchmetrics.Metric`.
+    """
+
+    is_differentiable = False
+    higher_is_better: bool | None = False
+    full_state_update = False
+    first: Tensor
+    second: Tensor
+    members: Tensor
+    excess: Tensor
+    key: Tensor
+
+    def __init__(
+        self,
+        statistics: Sequence[LinearFractionalStatistic | str],
+        *,
+        names: Sequence[str] | None = None,
+        d_s: int | None = None,
+        traits: Mapping[str, Sequence[int]] | None = None,
+        threshold: float | None = None,
+        pred_as_logit: bool = False,
+        confidence: float = 0.95,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.notions = torch.nn.ModuleList(map(get_statistic, statistics))
+        self.names = None if names is None else tuple(map(str, names))
+        d_s = _number_of_groups(self.names, d_s)
+        self.traits = _checked_traits(traits, d_s)
+        self.threshold = None if threshold is None else _share("threshold", threshold)
+        self.confidence = _share("confidence", confidence)
+        self.pred_as_logit = pred_as_logit
+        start = no_moments(len(self._channels), self._sizes, 1 + (d_s or 0))
+        for field, zeros in start._asdict().items():
+            kind = "max" if field == "excess" else "sum"
+            self.add_state(field, zeros, dist_reduce_fx=kind)
+        # What tells two metrics apart is part of the state, for a collection lets two
+        # share one state if the states of the first batch are equal.
+        settings = repr((self.notions, self.names, d_s, threshold, pred_as_logit))
+        settings = re.sub(" at 0x[0-9a-f]+", "", settings)  # of a function, in there
+        key = torch.tensor(zlib.crc32(settings.encode()))
+        self.add_state("key", key, dist_reduce_fx=all_the_same)
+
+    @property
+    def _channels(self) -> tuple[str, ...]:
+        return ("scores",) if self.threshold is None else ("scores", "decisions")
+
+    @property
+    def _statistics(self) -> list[LinearFractionalStatistic]:
+        return [x for x in self.notions if isinstance(x, LinearFractionalStatistic)]
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [len(notion.parts) for notion in self._statistics]
+
+    def update(
+        self,
+        pred: Tensor,
+        *args: Tensor | None,
+        feat: Tensor | None = None,
+        sens: Tensor | None = None,
+        label: Tensor | None = None,
+        weight: Tensor | None = None,
+        **inputs: object,
+    ) -> None:
+        """Add a batch.
+
+        Args:
+            pred: Probabilities, or logits with `pred_as_logit`, `(n,)` or `(n, 1)`.
+            *args: `[feat,] sens[, label]`, each also by keyword.
+            feat: Features, for a statistic that asks for them.
+            sens: Memberships in [0, 1], `(n, d_s)`.
+            label: Labels in [0, 1], `(n,)` or `(n, 1)`.
+            weight: Sample weights, `(n,)` or `(n, 1)`.
+            **inputs: Whatever else a statistic asks for by name.
+        """
+        named = sort_positional(args, feat, sens, label)
+        kind = "logit" if self.pred_as_logit else "prob"
+        batch = check_batch(pred, *named, weight, inputs, name=kind, layout="given")
+        assert batch.sens is not None  # check_batch requires it
+        self._check_width(batch.sens.shape[1])
+        fast = by_label.applies(batch, self._statistics)
+        sum_up = by_label.moments_by_label if fast else moments_of
+        new = sum_up(batch, self._statistics, self._as_channels(batch, pred))
+        self._state = add(self._state, new)
+
+    def _as_channels(self, batch: Inputs, pred: Tensor) -> list[Tensor]:
+        """Give scores, and decisions where there is a threshold."""
+        h = torch.sigmoid(batch.pred) if self.pred_as_logit else batch.pred
+        if self.threshold is None:
+            return [h]
+        # 0.3 in float32 is larger than 0.3: compare in the dtype of the scores
+        dtype = torch.float64 if self.pred_as_logit else pred.dtype
+        dtype = dtype if dtype.is_floating_point else torch.float64
+        limit = torch.tensor(self.threshold, dtype=dtype).to(h)
+        return [h, (h > limit).to(h)]
+
+    @property
+    def _state(self) -> Moments:
+        return Moments(self.first, self.second, self.members, self.excess)
+
+    @_state.setter
+    def _state(self, total: Moments) -> None:
+        self.first, self.second, self.members, self.excess = total
+
+    def _check_width(self, d_s: int) -> None:
+        known = self.members.shape[0] - 1
+        if known and d_s != known:
+            raise ShapeError(
+                f"`sens` must have d_s={known} columns, as the metric was told or has "
+                f"seen before; got {d_s}. Encode every batch with the same encoder."
+            )
+
+    def _sync_dist(
+        self,
+        dist_sync_fn: Callable[..., Any] = gather_all_tensors,
+        process_group: Any | None = None,
+    ) -> None:
+        """Sum over the processes, one of which may not know the groups yet."""
+        own = torch.tensor(self.members.shape[0], device=self.device)
+        widths = {
+            int(width)
+            for width in dist_sync_fn(own, group=process_group or self.process_group)
+        }
+        if len(widths - {1}) > 1:
+            raise ShapeError(
+                "`sens` must have the same columns in all processes; got "
+                f"{sorted(width - 1 for width in widths)} columns. Fit one encoder, "
+                "and use it in every process."
+            )
+        if self.members.shape[0] == 1:
+            empty = no_moments(len(self._channels), self._sizes, max(widths))
+            self._state = Moments(*(x.to(self.device) for x in empty))
+        super()._sync_dist(dist_sync_fn, process_group)
+
+    def _results(self) -> dict[str, Measured]:
+        """Read every notion off the sums."""
+        total = Moments(*(x.detach().cpu() for x in self._state))
+        d_s = total.members.shape[0] - 1
+        if d_s == 0:
+            raise ShapeError(
+                "`compute` needs at least one batch to know the groups; got none. Call "
+                "`update` first, or give `names` to the metric."
+            )
+        names = self.names or tuple(f"group {k}" for k in range(d_s))
+        results = {}
+        for j, notion in enumerate(self._statistics):
+            own = of_notion(total, self._sizes, j)
+            parts = [name_of(part) for part in notion.parts]
+            of_channel = [
+                ParityResult(
+                    name_of(notion),
+                    parts,
+                    names,
+                    self.traits,
+                    total.members,
+                    type(own)(*(x[c] for x in own)),
+                    confidence=self.confidence,
+                    stacked=notion.stacked,
+                )
+                for c in range(len(self._channels))
+            ]
+            decisions = of_channel[1] if len(of_channel) > 1 else None
+            results[name_of(notion)] = Measured(of_channel[0], decisions)
+        return results
+
+
+class Parity(GroupMetric):
+    """Everything about the parity of one statistic, or of one stack.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        **options: Those of :class:`GroupMetric`.
+
+    Example:
+        >>> import torch
+        >>> metric = Parity("pr", names=["a", "b"], threshold=0.5)
+        >>> sens = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(25, 1)
+        >>> for batch in torch.linspace(0.1, 0.8, 200).split(50):
+        ...     metric.update(batch, sens)
+        >>> result = metric.compute().decisions
+        >>> result.groups["a"].statistic
+        0.43
+        >>> result
+        ParityResult('pr', n=200, groups=2, max_violation=0, noise_floor=0.16, ...)
+    """
+
+    def __init__(
+        self, statistic: LinearFractionalStatistic | str, **options: Any
+    ) -> None:
+        super().__init__([statistic], **options)
+
+    def compute(self) -> Any:  # Measured; a number in subclasses
+        """Read the result off the sums: a :class:`Measured`."""
+        return next(iter(self._results().values()))
+
+
+class ParityTable(GroupMetric):
+    """Several notions in one pass over the data.
+
+    Args:
+        statistics: The notions, each a statistic, a stack or a name.
+        **options: Those of :class:`GroupMetric`.
+    """
+
+    def __init__(
+        self, statistics: Sequence[LinearFractionalStatistic | str], **options: Any
+    ) -> None:
+        if isinstance(statistics, str) or not statistics:
+            raise ArgumentError(
+                f"`statistics` must be a list of at least one; got {statistics!r}. "
+                "Write `ParityTable(['pr', 'tpr'])`, or take `Parity` for one notion."
+            )
+        super().__init__(statistics, **options)
+        notions = [name_of(notion) for notion in self._statistics]
+        if len(set(notions)) < len(notions):
+            raise ArgumentError(
+                f"`statistics` must have different names; got {notions}. Leave out "
+                "what is there twice."
+            )
+
+    def compute(self) -> dict[str, Measured]:
+        """Read the results off the sums, by the name of the notion."""
+        return self._results()
+
+
+class ParityNumber(Parity):
+    """One number of :class:`Parity`, to log and to compare.
+
+    It is that of the decisions if there is a threshold, else that of the scores.
+    """
+
+    attribute: ClassVar[str]
+
+    def compute(self) -> Tensor:
+        """Read the number off the sums, `()`."""
+        scores, decisions = next(iter(self._results().values()))
+        number: Tensor = getattr(decisions or scores, self.attribute)
+        return number.to(self.device)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw the number, or several, as any metric of torchmetrics does."""
+        return self._plot(val, ax)
+
+
+class MaxViolation(ParityNumber):
+    r"""The largest violation, :math:`\max_k |\gamma_k / \bar\gamma - 1|`."""
+
+    attribute = "max_violation"
+
+
+class ParityDifference(ParityNumber):
+    """The largest statistic of a group minus the smallest."""
+
+    attribute = "difference"
+
+
+class ParityRatio(ParityNumber):
+    """The smallest statistic of a group over the largest (the four-fifths rule)."""
+
+    attribute = "ratio"
+    higher_is_better = True
+
+
+class ViolationNorm(ParityNumber):
+    """The 1-norm of the violations (Def. 7)."""
+
+    attribute = "norm"
+
+
+class ViolationSmoothMax(ParityNumber):
+    """The smooth maximum of the violations (Def. 8)."""
+
+    attribute = "smooth_max"
+
+
+def _number_of_groups(names: tuple[str, ...] | None, d_s: int | None) -> int | None:
+    if names is None:
+        if d_s is not None and d_s < 1:
+            raise RangeError(
+                f"`d_s` must be at least 1; got {d_s}. Leave it out to take the number "
+                "of columns of the first batch."
+            )
+        return d_s
+    if not names or len(set(names)) < len(names):
+        raise RangeError(
+            f"`names` must hold a different name for every group; got {list(names)}. "
+            "Take those of the encoder: `encoder.names`."
+        )
+    if d_s not in (None, len(names)):
+        raise ShapeError(
+            f"`d_s` must be the number of `names`, {len(names)}; got {d_s}. Leave it "
+            "out."
+        )
+    return len(names)
+
+
+def _checked_traits(
+    traits: Mapping[str, Sequence[int]] | None, d_s: int | None
+) -> dict[str, tuple[int, ...]]:
+    kept = {str(trait): tuple(own) for trait, own in (traits or {}).items()}
+    for trait, own in kept.items():
+        if not own or d_s is None or not all(0 <= k < d_s for k in own):
+            raise RangeError(
+                "`traits` must give each trait its columns of `sens`, numbered from 0, "
+                f"with `names` or `d_s` given too; got {list(own)} for {trait!r} and "
+                f"{d_s or 'no'} groups. Pass `traits=encoder.traits, "
+                "names=encoder.names`."
+            )
+    return kept
+
+
+def _share(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DtypeError(
+            f"`{name}` must be a number between 0 and 1; got {type(value).__name__}. "
+            "Pass 0.5, say."
+        )
+    if not (0 <= value <= 1 if name == "threshold" else 0 < value < 1):
+        raise RangeError(
+            f"`{name}` must be between 0 and 1; got {value!r}. It is a probability, "
+            "also where the scores are logits."
+        )
+    return float(value)
