@@ -34,3 +34,11 @@ class NameNotFoundError(FairretError, KeyError):
 
 class StatisticError(FairretError, TypeError):
     """A statistic is defined in a way that cannot be computed."""
+
+
+class DataFileError(FairretError, ValueError):
+    """A file cannot be read, or does not hold a table."""
+
+
+class MissingExtraError(FairretError, ImportError):
+    """Something needs a package that is not installed."""

@@ -2,10 +2,11 @@ r"""The same sums, faster, for statistics that depend on the label alone.
 
 With labels 0 and 1, the coefficients of Def. 2 take two values each. The sums of all
 statistics then follow from those of 1, h and h² in each of the two classes, however
-many statistics there are.
+many statistics there are. Rows that share their groups may be added up beforehand.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,11 +25,18 @@ from fairret.statistic.sums import Coefficients, summands
 POWERS = 3  # of h: 1, h and h²
 
 
+class Cells(NamedTuple):
+    """Rows, or cells of rows that share their groups, apart by class and power of h."""
+
+    first: Tensor  # (2, c, 3, n): sums of w h^p over each cell's rows of each class
+    second: Tensor  # (2, c, 3, n): sums of w² h^p
+    rows: Tensor  # (n,): how many rows a cell stands for
+
+
 def applies(batch: Inputs, notions: Sequence[LinearFractionalStatistic]) -> bool:
     """Tell whether nothing but a label of 0 or 1 matters."""
     label = batch.named.get("label")
-    needs_label_only = all(notion.asks_for <= {"label"} for notion in notions)
-    if not needs_label_only or (label is None and batch.named):
+    if not all(notion.asks_for <= {"label"} for notion in notions):
         return False
     return not isinstance(label, Tensor) or bool((label * (1 - label) == 0).all())
 
@@ -42,42 +50,76 @@ def moments_by_label(
     assert batch.sens is not None  # check_batch requires it
     label = batch.named.get("label")
     label = label if isinstance(label, Tensor) else torch.zeros_like(batch.pred)
-    one = torch.ones_like(batch.pred)
-    w = one if batch.weight is None else batch.weight
-    powers = torch.stack([x for h in channels for x in (one, h, h * h)])
+    w = torch.ones_like(batch.pred) if batch.weight is None else batch.weight
+    columns = torch.stack((label, w, *channels))
+    step = max(1, WORKSPACE // ((batch.sens.shape[1] + 1) * (6 * len(channels) + 1)))
+    parts = zip(torch.split(columns, step, -1), torch.split(batch.sens, step), strict=True)
+    sums = [_sum_up(_cells(*some[:2], some[2:]), s) for some, s in parts]
+    first, second, members = (torch.stack(kind).sum(0) for kind in zip(*sums, strict=True))
+    lines = _lines(batch.pred, notions, "label" in batch.named)
+    points = torch.stack([_points(h, label) for h in channels])
+    return _moments(lines, Cells(first, second, members), notions, points)
+
+
+def moments_of_cells(
+    cells: Cells,
+    s: Tensor,
+    notions: Sequence[LinearFractionalStatistic],
+    points: Tensor,
+    *,
+    labelled: bool,
+) -> Moments:
+    """Sum cells up.
+
+    Args:
+        cells: The cells; without labels, all rows are of class 0.
+        s: Their memberships, `(n, d_s)`.
+        notions: The statistics.
+        points: Scores of the rows in each channel and class, the lowest, the one
+            nearest to 1/2 and the highest: `(c, 2, 3)`, NaN for a class without rows.
+        labelled: Whether there are labels.
+    """
+    lines = _lines(cells.first, notions, labelled)
+    return _moments(lines, _sum_up(cells, s), notions, points)
+
+
+def _cells(label: Tensor, w: Tensor, channels: Tensor) -> Cells:
+    """Make every row a cell."""
+    powers = torch.stack((torch.ones_like(channels), channels, channels.square()), 1)
     classes = torch.stack((1 - label, label)) * w
-    d = batch.sens.shape[1] + 1
-    first = powers.new_zeros((2, len(powers), d))
-    second = powers.new_zeros((2, len(powers), d, d))
-    count = powers.new_zeros(d)
-    step = max(1, WORKSPACE // (d * (2 * len(powers) + 1)))
-    for h_, y_, s_ in zip(
-        torch.split(powers, step, -1),
-        torch.split(classes, step, -1),
-        torch.split(batch.sens, step),
-        strict=True,
-    ):
-        s = with_everybody(s_, h_.dtype)
-        rows = (y_.unsqueeze(1) * h_).flatten(0, 1)
-        first += (rows @ s.T).view_as(first)
-        squares = (rows.view(2, -1, rows.shape[-1]) * y_.unsqueeze(1)).flatten(0, 1)
-        weighted = (squares.unsqueeze(1) * s).flatten(0, 1)
-        second += (weighted @ s.T).view_as(second)
-        count += s.sum(-1)
-    lines = _lines(batch, notions)
+    first = classes[:, None, None] * powers
+    return Cells(first, classes[:, None, None] * first, torch.ones_like(w))
+
+
+def _sum_up(cells: Cells, s: Tensor) -> Cells:
+    """Sum over groups and pairs of groups: `(2, c, 3, d)`, `(2, c, 3, d, d)`, `(d,)`."""
+    s = with_everybody(s, cells.first.dtype)
+    weighted = (cells.second.unsqueeze(-2) * s).flatten(0, -2)
+    second = (weighted @ s.T).view(*cells.second.shape[:-1], len(s), len(s))
+    return Cells(cells.first @ s.T, second, s @ cells.rows)
+
+
+def _moments(
+    lines: Tensor,
+    sums: Cells,
+    notions: Sequence[LinearFractionalStatistic],
+    points: Tensor,
+) -> Moments:
+    pairs = product_pairs([len(notion.parts) for notion in notions])
     return Moments(
-        _combine(lines, first.view(2, len(channels), POWERS, d)),
-        _multiply(lines, second.view(2, len(channels), POWERS, d, d), notions),
-        count,
-        _excess(lines, channels, label),
+        torch.einsum("yzp,ycpk->czk", lines, sums.first[:, :, :2]),
+        torch.einsum("yzp,ycpkl->czkl", _products(lines, pairs), sums.second),
+        sums.rows,
+        _excess(lines, points),
     )
 
 
-def _lines(batch: Inputs, notions: Sequence[LinearFractionalStatistic]) -> Tensor:
+def _lines(
+    like: Tensor, notions: Sequence[LinearFractionalStatistic], labelled: bool
+) -> Tensor:
     """Write u and v as lines in h: intercept and slope in each class, `(2, 2 K, 2)`."""
-    two = torch.tensor([0.0, 1.0]).to(batch.pred)
-    named = {"label": two} if "label" in batch.named else {}
-    classes = Inputs(two, None, None, dict(named))
+    two = torch.tensor([0.0, 1.0]).to(like)
+    classes = Inputs(two, None, None, {"label": two} if labelled else {})
     columns = []
     for notion in notions:
         coef = notion.coefficients(classes)
@@ -91,33 +133,26 @@ def _sides(h: Tensor, coef: Coefficients) -> Tensor:
     return torch.stack(tuple(summands(h, None, coef)), 1).flatten(0, 1)
 
 
-def _combine(lines: Tensor, sums: Tensor) -> Tensor:
-    r""":math:`\sum w S (a + b h)` from the sums of 1 and h: `(c, 2 K, d)`."""
-    return torch.einsum("yzp,ycpk->czk", lines, sums[:, :, :2])
-
-
-def _multiply(
-    lines: Tensor, sums: Tensor, notions: Sequence[LinearFractionalStatistic]
-) -> Tensor:
-    """Multiply lines out: :math:`(a + b h) (a' + b' h)`, `(c, P, d, d)`."""
-    pairs = product_pairs([len(notion.parts) for notion in notions])
+def _products(lines: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
+    """Multiply out :math:`(a + b h) (a' + b' h)`: coefficients of 1, h, h²."""
     left, right = (lines[:, list(side)] for side in zip(*pairs, strict=True))
     (a, b), (a_, b_) = left.unbind(-1), right.unbind(-1)
-    parabola = torch.stack((a * a_, a * b_ + b * a_, b * b_), -1)
-    return torch.einsum("yzp,ycpkl->czkl", parabola, sums)
+    return torch.stack((a * a_, a * b_ + b * a_, b * b_), -1)
 
 
-def _excess(lines: Tensor, channels: Sequence[Tensor], label: Tensor) -> Tensor:
-    """Look at the lowest, the middlemost and the highest score of each class."""
+def _points(h: Tensor, label: Tensor) -> Tensor:
+    """Find the lowest, the middlemost and the highest score of each class, `(2, 3)`."""
     found = []
-    for h in channels:
-        sides = []
-        for y in (0, 1):
-            own = h[label == y]
-            if len(own):
-                middle = own[(own * (1 - own)).argmax()]
-                points = torch.stack((*torch.aminmax(own), middle))
-                a, b = lines[y].unbind(-1)
-                sides.append(a[:, None] + b[:, None] * points)
-        found.append(row_excess(torch.cat(sides, -1).unsqueeze(0)).amax(-1)[0])
-    return torch.stack(found).clamp_min(0)
+    for y in (0, 1):
+        own = h[label == y]
+        own = own if len(own) else h.new_full((1,), torch.nan)
+        middle = own[(own - 0.5).abs().argmin()]
+        found.append(torch.stack((own.amin(), middle, own.amax())))
+    return torch.stack(found)
+
+
+def _excess(lines: Tensor, points: Tensor) -> Tensor:
+    """Look at these scores only: lines have their extremes there, `(c, 4, K)`."""
+    a, b = lines.unsqueeze(-1).unbind(-2)  # (2, 2 K, 1) each
+    sides = (a + b * points.unsqueeze(-2)).transpose(1, 2).flatten(-2)
+    return row_excess(sides).nan_to_num(0.0).amax(-1).clamp_min(0)

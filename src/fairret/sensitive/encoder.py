@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,24 +102,31 @@ class SensitiveEncoder:
             f"max_categories={self._rules.max_categories})"
         )
 
-    def fit(self, data: Data) -> SensitiveEncoder:
+    def fit(
+        self, data: Data, *, count: Sequence[float] | None = None
+    ) -> SensitiveEncoder:
         """Learn categories, ranges and intersections, and forget any earlier fit.
 
         Args:
             data: The training rows: a data frame, a mapping from names to arrays of
                 one length, or for a single trait one array, list, series or tensor.
+            count: How often each row occurs, for data that list different rows once.
+                Only the sizes of intersections depend on it.
 
         Returns:
             The encoder itself.
         """
-        self.fit_transform(data)
+        self.fit_transform(data, count=count)
         return self
 
-    def fit_transform(self, data: Data) -> Tensor:
+    def fit_transform(
+        self, data: Data, *, count: Sequence[float] | None = None
+    ) -> Tensor:
         """Learn from the training rows and encode them.
 
         Args:
             data: As for :meth:`fit`.
+            count: As for :meth:`fit`.
 
         Returns:
             S, float32, of shape (n, d_s), with values in [0, 1].
@@ -144,6 +151,7 @@ class SensitiveEncoder:
                     "`data` must have at least one row to learn from; got 0 rows in "
                     f"column {name!r}. Check how the rows were selected."
                 )
+        frame.set_count(count)
         traits = resolve(frame.names if self._listed is None else self._listed, frame)
         known: dict[Trait | Cross, Encoding] = {}
         encodings = tuple(self._learn(trait, frame, known) for trait in traits)

@@ -55,6 +55,7 @@ class Frame:
         self._source = source
         self._read: dict[ColumnName, Column] = {}
         self._encoded: dict[_Encodes, Block] = {}
+        self._count: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self._read.values())))
@@ -79,6 +80,27 @@ class Frame:
                     )
             self._read[name] = column
         return self._read[name]
+
+    @property
+    def count(self) -> npt.NDArray[np.float64]:
+        """How often each row occurs: once, unless it was said."""
+        return np.ones(len(self)) if self._count is None else self._count
+
+    def set_count(self, count: Sequence[float] | None) -> None:
+        """Say how often each row occurs.
+
+        Raises:
+            RangeError: If it is not one number that is not negative for each row.
+        """
+        if count is None:
+            return
+        self._count = np.asarray(count, dtype=np.float64)
+        if self._count.shape != (len(self),) or not (self._count >= 0).all():
+            raise RangeError(
+                f"`count` must be {len(self)} numbers of at least 0, one for each row "
+                f"of `data`; got shape {self._count.shape}. Leave it out where every "
+                "row occurs once."
+            )
 
     def encode(self, trait: _Encodes) -> Block:
         """Compute the columns of S of one trait, or give those computed before."""

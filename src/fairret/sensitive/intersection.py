@@ -114,8 +114,8 @@ class Cross:
                 "categories, or cross fewer traits."
             )
         blocks = [frame.encode(part) for part in parts]
-        everyone = np.arange(len(frame)), np.ones(len(frame))
-        sizes = dict(combination_sizes(blocks, *everyone))
+        rows = np.arange(len(frame))
+        sizes = dict(combination_sizes(blocks, rows, frame.count))
         # Memberships are rounded to float32: ten of 0.7 must reach a size of 7.
         limit = self.min_size * (1 - 1e-6)
         kept = [c for c, size in sizes.items() if size >= limit]

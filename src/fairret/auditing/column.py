@@ -1,0 +1,100 @@
+"""Columns of a table as an audit reads them: numbers, or codes into distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fairret.sensitive.columns import Column
+
+Numbers: TypeAlias = npt.NDArray[np.float64]
+
+
+class Coded:
+    """A column of few distinct values, the way a pandas categorical holds it.
+
+    Args:
+        codes: For every row which value it has; -1 for none.
+        categories: The values.
+    """
+
+    def __init__(
+        self, codes: npt.NDArray[np.intp], categories: Sequence[Hashable]
+    ) -> None:
+        self.codes = codes
+        self.categories = tuple(categories)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice) -> Coded:
+        return Coded(self.codes[rows], self.categories)
+
+    def to_numpy(self) -> npt.NDArray[np.object_]:
+        """Write the values out, None where there is none."""
+        return self.lookup([*self.categories], None)
+
+    def lookup(
+        self, table: Sequence[Any], missing: Any, dtype: Any = object
+    ) -> npt.NDArray[Any]:
+        """Replace every value by its entry in a table."""
+        return np.array([*table, missing], dtype=dtype)[self.codes]
+
+    def count(self) -> npt.NDArray[np.intp]:
+        """How many rows have each value."""
+        return np.bincount(self.codes + 1, minlength=len(self.categories) + 1)[1:]
+
+
+Cells: TypeAlias = Coded | Numbers
+
+
+def from_values(name: str, values: object) -> Cells:
+    """Read a column of a data frame, a list or an array."""
+    column = Column(name, values)
+    if column.kind in "iuf":
+        return column.numbers
+    return Coded(column.distinct.codes, column.distinct.values)
+
+
+def from_arrow(array: Any) -> Cells:
+    """Read a column of a file; text that is blank is missing."""
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if pa.types.is_decimal(kind):
+        return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if not pa.types.is_dictionary(kind):
+        if not pa.types.is_boolean(kind):
+            array = array.cast(pa.string())
+        array = array.dictionary_encode()
+    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    values = array.dictionary.to_pylist()
+    blank = [v is None or (isinstance(v, str) and not v.strip()) for v in values]
+    order = np.array([*(np.cumsum(np.logical_not(blank)) - 1), -1], dtype=np.intp)
+    order[:-1][blank] = -1
+    kept = [value for value, gone in zip(values, blank, strict=True) if not gone]
+    return Coded(order[codes.astype(np.intp)], kept)
+
+
+def as_numbers(cells: Cells) -> Numbers | None:
+    """Read text as numbers, NaN where missing; None if some of it is none."""
+    if not isinstance(cells, Coded):
+        return cells
+    try:
+        table = [float(value) for value in cells.categories]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return cells.lookup(table, np.nan, np.float64)
+
+
+def as_coded(cells: Cells) -> Coded:
+    """Read numbers as distinct values."""
+    if isinstance(cells, Coded):
+        return cells
+    codes, values, _ = Column("", cells).distinct
+    return Coded(codes, values)
