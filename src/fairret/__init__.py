@@ -5,7 +5,6 @@ Regularization Terms" (Buyl, Defrance and De Bie, ICLR 2024).
 """
 
 import importlib
-from types import ModuleType
 
 from fairret import loss, sensitive, statistic
 from fairret.loss import project
@@ -17,6 +16,7 @@ __all__ = [
     "Projection",
     "Status",
     "__version__",
+    "audit",
     "dataset",
     "loss",
     "metric",
@@ -26,8 +26,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> object:
     """Import what is not needed for training only when it is asked for."""
+    if name == "audit":
+        return importlib.import_module("fairret.auditing").audit
     if name in ("dataset", "metric"):
         return importlib.import_module(f"fairret.{name}")
     raise AttributeError(f"module 'fairret' has no attribute {name!r}")

@@ -275,6 +275,21 @@ def check_positive(name: str, value: float, hint: str) -> float:
     return value
 
 
+def check_share(name: str, value: float) -> float:
+    """Insist on a probability; a threshold may be 0 or 1, a confidence not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DtypeError(
+            f"`{name}` must be a number between 0 and 1; got {type(value).__name__}. "
+            "Pass 0.5, say."
+        )
+    if not (0 <= value <= 1 if name == "threshold" else 0 < value < 1):
+        raise RangeError(
+            f"`{name}` must be between 0 and 1; got {value!r}. It is a probability, "
+            "also where the scores are logits."
+        )
+    return float(value)
+
+
 def result_dtype(pred: Tensor) -> torch.dtype:
     """float64 for float64 input, else float32."""
     return torch.float64 if pred.dtype == torch.float64 else torch.float32

@@ -48,10 +48,10 @@ class Coded:
         return np.bincount(self.codes + 1, minlength=len(self.categories) + 1)[1:]
 
 
-Cells: TypeAlias = Coded | Numbers
+Values: TypeAlias = Coded | Numbers
 
 
-def from_values(name: str, values: object) -> Cells:
+def from_values(name: str, values: object) -> Values:
     """Read a column of a data frame, a list or an array."""
     column = Column(name, values)
     if column.kind in "iuf":
@@ -59,7 +59,7 @@ def from_values(name: str, values: object) -> Cells:
     return Coded(column.distinct.codes, column.distinct.values)
 
 
-def from_arrow(array: Any) -> Cells:
+def from_arrow(array: Any) -> Values:
     """Read a column of a file; text that is blank is missing."""
     import pyarrow as pa
 
@@ -81,20 +81,29 @@ def from_arrow(array: Any) -> Cells:
     return Coded(order[codes.astype(np.intp)], kept)
 
 
-def as_numbers(cells: Cells) -> Numbers | None:
-    """Read text as numbers, NaN where missing; None if some of it is none."""
-    if not isinstance(cells, Coded):
-        return cells
+def as_coded(values: Values) -> Coded:
+    """Read numbers as distinct values."""
+    if isinstance(values, Coded):
+        return values
+    distinct, codes = np.unique(values, return_inverse=True)  # NaN comes last, once
+    missing = len(distinct) > 0 and bool(np.isnan(distinct[-1]))
+    if missing:
+        codes = np.where(codes == len(distinct) - 1, -1, codes)
+    return Coded(codes, distinct[: len(distinct) - missing].tolist())
+
+
+def as_numbers(values: Sequence[Hashable]) -> Numbers | None:
+    """Read values, text among them, as numbers; None if one of them is none."""
     try:
-        table = [float(value) for value in cells.categories]  # type: ignore[arg-type]
+        x = np.array([float(value) for value in values])  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    return cells.lookup(table, np.nan, np.float64)
+    return x if np.isfinite(x).all() else None
 
 
-def as_coded(cells: Cells) -> Coded:
-    """Read numbers as distinct values."""
-    if isinstance(cells, Coded):
-        return cells
-    codes, values, _ = Column("", cells).distinct
-    return Coded(codes, values)
+def on_grid(x: Numbers, digits: int) -> Numbers:
+    """Round down to so many significant digits, so that few values are different."""
+    size = np.where(x == 0, 1, np.abs(x))
+    unit = 10.0 ** (np.floor(np.log10(size)) - digits + 1)
+    grid: Numbers = np.round(np.floor(x / unit + 1e-9) * unit, 12)
+    return grid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import io
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fairret.auditing.column import Cells, Coded, from_arrow, from_values
+from fairret.auditing.column import Values, from_arrow, from_values
 from fairret.errors import (
     DataFileError,
     DtypeError,
@@ -20,17 +21,17 @@ from fairret.errors import (
 )
 from fairret.sensitive.columns import listing
 
-Chunk: TypeAlias = dict[str, Cells]
+Chunk: TypeAlias = dict[str, Values]
 Tick: TypeAlias = Callable[[float], object]  # gets the share of the source that is read
 
 ROWS = 1 << 17  # of a chunk
 BLOCK = 1 << 23  # bytes of a CSV file that are parsed at a time
-KEEP = 1 << 29  # bytes of rows that stay in memory instead of being read once more
+HEAD = 1 << 16  # bytes that hold the header line
 DELIMITERS = ",;\t|"
 
 
 class Source(ABC):
-    """A table that is read in chunks, as often as needed."""
+    """A table that is read in chunks."""
 
     description: str
     names: tuple[str, ...]
@@ -68,40 +69,6 @@ class Source(ABC):
                     f"`{argument}` must name a column of {self.description}; got "
                     f"{column!r}, and there are {listing(self.names) or 'none'}. {hint}"
                 )
-
-
-class Replay:
-    """Reads a source once, and again only where its rows do not fit into memory."""
-
-    def __init__(
-        self, source: Source, columns: Sequence[str], numbers: Sequence[str]
-    ) -> None:
-        self._source = source
-        self._columns, self._numbers = columns, numbers
-        self._kept: list[Chunk] | None = None
-
-    def chunks(self, tick: Tick) -> Iterator[Chunk]:
-        """Give all rows."""
-        if self._kept is not None:
-            for done, chunk in enumerate(self._kept, start=1):
-                yield chunk
-                tick(done / len(self._kept))
-            return
-        kept: list[Chunk] | None = []
-        size = 0
-        for chunk in self._source.chunks(self._columns, self._numbers, tick):
-            if kept is not None:
-                size += sum(map(_size, chunk.values()))
-                kept.append(chunk)
-                kept = kept if size <= KEEP else None
-            yield chunk
-        self._kept = kept
-
-
-def _size(cells: Cells) -> int:
-    if isinstance(cells, Coded):
-        return cells.codes.nbytes + 100 * len(cells.categories)
-    return cells.nbytes
 
 
 def open_source(data: object, delimiter: str | None = None) -> Source:
@@ -147,9 +114,9 @@ class TableSource(Source):
 
     description = "`data`"
 
-    def __init__(self, table: object) -> None:
-        self._table: Any = table
-        names = table if isinstance(table, Mapping) else self._table.columns
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        names = list(table if isinstance(table, Mapping) else table.columns)
         self.names = tuple(map(str, names))
         self._key = dict(zip(self.names, names, strict=True))
 
@@ -157,7 +124,9 @@ class TableSource(Source):
         self, columns: Sequence[str], numbers: Sequence[str], tick: Tick
     ) -> Iterator[Chunk]:
         """Cut the table in pieces."""
-        cells = {name: from_values(name, self._table[self._key[name]]) for name in columns}
+        cells = {
+            name: from_values(name, self._table[self._key[name]]) for name in columns
+        }
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
             raise RangeError(
@@ -200,10 +169,11 @@ class CsvSource(Source):
         self.description = path.name
         self._path = path
         with _readable(path), self._open(lambda share: None) as file:
-            head = file.read(1 << 16)
-        line = bytes(head).split(b"\n", 1)[0].decode("utf-8", "replace")
-        self._delimiter = delimiter or max(DELIMITERS, key=line.count)
-        self.names = tuple(self._stream({}, None, lambda share: None).schema.names)
+            head = bytes(file.read(HEAD)).decode("utf-8-sig", "replace")
+        first = head.split("\n", 1)[0]
+        self._delimiter = delimiter or max(DELIMITERS, key=first.count)
+        lines = csv.reader(io.StringIO(head, newline=""), delimiter=self._delimiter)
+        self.names = tuple(next(lines, []))
 
     def _open(self, tick: Tick) -> Any:
         import pyarrow as pa
@@ -213,35 +183,30 @@ class CsvSource(Source):
         kind = kinds.get(self._path.suffix)
         return pa.CompressedInputStream(file, kind) if kind else file
 
-    def _stream(
-        self, types: Mapping[str, object], columns: Sequence[str] | None, tick: Tick
-    ) -> Any:
-        from pyarrow import csv
-
-        with _readable(self._path):
-            return csv.open_csv(
-                self._open(tick),
-                read_options=csv.ReadOptions(block_size=BLOCK),
-                parse_options=csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True
-                ),
-                convert_options=csv.ConvertOptions(
-                    include_columns=columns,
-                    column_types=types,
-                    strings_can_be_null=True,
-                ),
-            )
-
     def chunks(
         self, columns: Sequence[str], numbers: Sequence[str], tick: Tick
     ) -> Iterator[Chunk]:
         """Parse the file block by block."""
         import pyarrow as pa
+        from pyarrow import csv as arrow_csv
 
         text = pa.dictionary(pa.int32(), pa.string())
-        types = {name: pa.float64() if name in numbers else text for name in columns}
-        stream = self._stream(types, columns, tick)
         with _readable(self._path):
+            stream = arrow_csv.open_csv(
+                self._open(tick),
+                read_options=arrow_csv.ReadOptions(block_size=BLOCK),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    include_columns=columns,
+                    column_types={
+                        name: pa.float64() if name in numbers else text
+                        for name in columns
+                    },
+                    strings_can_be_null=True,
+                ),
+            )
             for batch in stream:
                 yield {
                     name: from_arrow(column)

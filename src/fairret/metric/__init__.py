@@ -1,12 +1,6 @@
 """Parity measured over a stream of batches, with its uncertainty."""
 
-from fairret.metric.parity import (
-    LinearFractionalParity,
-    gap_abs_max,
-    gap_relative_abs_max,
-)
-from fairret.metric.result import GroupValue, Measured, ParityResult
-from fairret.metric.streaming import (
+from fairret.metric.metrics import (
     MaxViolation,
     Parity,
     ParityDifference,
@@ -15,6 +9,12 @@ from fairret.metric.streaming import (
     ViolationNorm,
     ViolationSmoothMax,
 )
+from fairret.metric.parity import (
+    LinearFractionalParity,
+    gap_abs_max,
+    gap_relative_abs_max,
+)
+from fairret.metric.result import GroupValue, Measured, ParityResult
 from fairret.metric.uncertainty import ParityTest
 
 __all__ = [

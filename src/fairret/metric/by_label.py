@@ -53,12 +53,14 @@ def moments_by_label(
     w = torch.ones_like(batch.pred) if batch.weight is None else batch.weight
     columns = torch.stack((label, w, *channels))
     step = max(1, WORKSPACE // ((batch.sens.shape[1] + 1) * (6 * len(channels) + 1)))
-    parts = zip(torch.split(columns, step, -1), torch.split(batch.sens, step), strict=True)
-    sums = [_sum_up(_cells(*some[:2], some[2:]), s) for some, s in parts]
-    first, second, members = (torch.stack(kind).sum(0) for kind in zip(*sums, strict=True))
+    some, s = torch.split(columns, step, -1), torch.split(batch.sens, step)
+    sums = [
+        _sum_up(_cells(x[0], x[1], x[2:]), s_) for x, s_ in zip(some, s, strict=True)
+    ]
+    total = Cells(*(torch.stack(kind).sum(0) for kind in zip(*sums, strict=True)))
     lines = _lines(batch.pred, notions, "label" in batch.named)
     points = torch.stack([_points(h, label) for h in channels])
-    return _moments(lines, Cells(first, second, members), notions, points)
+    return _moments(lines, total, notions, points)
 
 
 def moments_of_cells(
@@ -92,7 +94,7 @@ def _cells(label: Tensor, w: Tensor, channels: Tensor) -> Cells:
 
 
 def _sum_up(cells: Cells, s: Tensor) -> Cells:
-    """Sum over groups and pairs of groups: `(2, c, 3, d)`, `(2, c, 3, d, d)`, `(d,)`."""
+    """Sum over the groups, which take the place of cells, and over pairs of them."""
     s = with_everybody(s, cells.first.dtype)
     weighted = (cells.second.unsqueeze(-2) * s).flatten(0, -2)
     second = (weighted @ s.T).view(*cells.second.shape[:-1], len(s), len(s))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairret.errors import ArgumentError
 from fairret.loss.violation import norm, smooth_max
+from fairret.metric.moments import Moments, of_notion
 from fairret.metric.uncertainty import (
     Departure,
     NotionMoments,
@@ -23,6 +24,8 @@ from fairret.metric.uncertainty import (
     standard_error,
     wald_test,
 )
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.registry import name_of
 from fairret.statistic.sums import Sums, violation
 
 EVERYBODY = "everybody"
@@ -325,3 +328,34 @@ class Measured(NamedTuple):
 
     scores: ParityResult
     decisions: ParityResult | None  # None without a threshold
+
+
+def results_of(
+    total: Moments,
+    notions: Sequence[LinearFractionalStatistic],
+    *,
+    names: Sequence[str],
+    traits: Mapping[str, Sequence[int]],
+    confidence: float,
+) -> dict[str, Measured]:
+    """Read every notion off the sums of scores and, as second channel, decisions."""
+    sizes = [len(notion.parts) for notion in notions]
+    results = {}
+    for j, notion in enumerate(notions):
+        own = of_notion(total, sizes, j)
+        channels = [
+            ParityResult(
+                name_of(notion),
+                [name_of(part) for part in notion.parts],
+                names,
+                traits,
+                total.members,
+                NotionMoments(*(x[channel] for x in own)),
+                confidence=confidence,
+                stacked=notion.stacked,
+            )
+            for channel in range(len(total.first))
+        ]
+        decisions = channels[1] if len(channels) > 1 else None
+        results[name_of(notion)] = Measured(channels[0], decisions)
+    return results

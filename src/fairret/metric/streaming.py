@@ -3,20 +3,19 @@
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
-from fairret.checks import Inputs, check_batch, sort_positional
-from fairret.errors import ArgumentError, DtypeError, RangeError, ShapeError
+from fairret.checks import Inputs, check_batch, check_share, sort_positional
+from fairret.errors import ArgumentError, RangeError, ShapeError
 from fairret.metric import by_label
-from fairret.metric.moments import Moments, add, moments_of, no_moments, of_notion
-from fairret.metric.result import Measured, ParityResult
+from fairret.metric.moments import Moments, add, moments_of, no_moments
+from fairret.metric.result import Measured, results_of
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.registry import name_of
 from fairret.statistic.stacked import get_statistic
 
 
@@ -78,8 +77,10 @@ class GroupMetric(Metric):
         self.names = None if names is None else tuple(map(str, names))
         d_s = _number_of_groups(self.names, d_s)
         self.traits = _checked_traits(traits, d_s)
-        self.threshold = None if threshold is None else _share("threshold", threshold)
-        self.confidence = _share("confidence", confidence)
+        if threshold is not None:
+            check_share("threshold", threshold)
+        self.threshold = threshold
+        self.confidence = check_share("confidence", confidence)
         self.pred_as_logit = pred_as_logit
         start = no_moments(len(self._channels), self._sizes, 1 + (d_s or 0))
         for field, zeros in start._asdict().items():
@@ -193,136 +194,13 @@ class GroupMetric(Metric):
                 "`compute` needs at least one batch to know the groups; got none. Call "
                 "`update` first, or give `names` to the metric."
             )
-        names = self.names or tuple(f"group {k}" for k in range(d_s))
-        results = {}
-        for j, notion in enumerate(self._statistics):
-            own = of_notion(total, self._sizes, j)
-            parts = [name_of(part) for part in notion.parts]
-            of_channel = [
-                ParityResult(
-                    name_of(notion),
-                    parts,
-                    names,
-                    self.traits,
-                    total.members,
-                    type(own)(*(x[c] for x in own)),
-                    confidence=self.confidence,
-                    stacked=notion.stacked,
-                )
-                for c in range(len(self._channels))
-            ]
-            decisions = of_channel[1] if len(of_channel) > 1 else None
-            results[name_of(notion)] = Measured(of_channel[0], decisions)
-        return results
-
-
-class Parity(GroupMetric):
-    """Everything about the parity of one statistic, or of one stack.
-
-    Args:
-        statistic: The statistic that should be equal in all groups, or its name.
-        **options: Those of :class:`GroupMetric`.
-
-    Example:
-        >>> import torch
-        >>> metric = Parity("pr", names=["a", "b"], threshold=0.5)
-        >>> sens = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(25, 1)
-        >>> for batch in torch.linspace(0.1, 0.8, 200).split(50):
-        ...     metric.update(batch, sens)
-        >>> result = metric.compute().decisions
-        >>> result.groups["a"].statistic
-        0.43
-        >>> result
-        ParityResult('pr', n=200, groups=2, max_violation=0, noise_floor=0.16, ...)
-    """
-
-    def __init__(
-        self, statistic: LinearFractionalStatistic | str, **options: Any
-    ) -> None:
-        super().__init__([statistic], **options)
-
-    def compute(self) -> Any:  # Measured; a number in subclasses
-        """Read the result off the sums: a :class:`Measured`."""
-        return next(iter(self._results().values()))
-
-
-class ParityTable(GroupMetric):
-    """Several notions in one pass over the data.
-
-    Args:
-        statistics: The notions, each a statistic, a stack or a name.
-        **options: Those of :class:`GroupMetric`.
-    """
-
-    def __init__(
-        self, statistics: Sequence[LinearFractionalStatistic | str], **options: Any
-    ) -> None:
-        if isinstance(statistics, str) or not statistics:
-            raise ArgumentError(
-                f"`statistics` must be a list of at least one; got {statistics!r}. "
-                "Write `ParityTable(['pr', 'tpr'])`, or take `Parity` for one notion."
-            )
-        super().__init__(statistics, **options)
-        notions = [name_of(notion) for notion in self._statistics]
-        if len(set(notions)) < len(notions):
-            raise ArgumentError(
-                f"`statistics` must have different names; got {notions}. Leave out "
-                "what is there twice."
-            )
-
-    def compute(self) -> dict[str, Measured]:
-        """Read the results off the sums, by the name of the notion."""
-        return self._results()
-
-
-class ParityNumber(Parity):
-    """One number of :class:`Parity`, to log and to compare.
-
-    It is that of the decisions if there is a threshold, else that of the scores.
-    """
-
-    attribute: ClassVar[str]
-
-    def compute(self) -> Tensor:
-        """Read the number off the sums, `()`."""
-        scores, decisions = next(iter(self._results().values()))
-        number: Tensor = getattr(decisions or scores, self.attribute)
-        return number.to(self.device)
-
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw the number, or several, as any metric of torchmetrics does."""
-        return self._plot(val, ax)
-
-
-class MaxViolation(ParityNumber):
-    r"""The largest violation, :math:`\max_k |\gamma_k / \bar\gamma - 1|`."""
-
-    attribute = "max_violation"
-
-
-class ParityDifference(ParityNumber):
-    """The largest statistic of a group minus the smallest."""
-
-    attribute = "difference"
-
-
-class ParityRatio(ParityNumber):
-    """The smallest statistic of a group over the largest (the four-fifths rule)."""
-
-    attribute = "ratio"
-    higher_is_better = True
-
-
-class ViolationNorm(ParityNumber):
-    """The 1-norm of the violations (Def. 7)."""
-
-    attribute = "norm"
-
-
-class ViolationSmoothMax(ParityNumber):
-    """The smooth maximum of the violations (Def. 8)."""
-
-    attribute = "smooth_max"
+        return results_of(
+            total,
+            self._statistics,
+            names=self.names or tuple(f"group {k}" for k in range(d_s)),
+            traits=self.traits,
+            confidence=self.confidence,
+        )
 
 
 def _number_of_groups(names: tuple[str, ...] | None, d_s: int | None) -> int | None:
@@ -359,17 +237,3 @@ def _checked_traits(
                 "names=encoder.names`."
             )
     return kept
-
-
-def _share(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DtypeError(
-            f"`{name}` must be a number between 0 and 1; got {type(value).__name__}. "
-            "Pass 0.5, say."
-        )
-    if not (0 <= value <= 1 if name == "threshold" else 0 < value < 1):
-        raise RangeError(
-            f"`{name}` must be between 0 and 1; got {value!r}. It is a probability, "
-            "also where the scores are logits."
-        )
-    return float(value)

@@ -6,6 +6,7 @@ sums of products of these, and follow from the second moments. Nothing is resamp
 All functions take any number of leading dimensions.
 """
 
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -209,12 +210,17 @@ def noise_floor(departure: Departure, confidence: float) -> Tensor:
     root = vectors * values.clamp_min(0).sqrt()[..., None, :]
     unit = (sd * departure.scale.flatten(-2)).masked_fill(sd.isinf(), 0)
     root = root * unit[..., None]
-    seed = torch.Generator().manual_seed(0)
-    draws = torch.randn(root.shape[-1], DRAWS, generator=seed, dtype=torch.float64)
-    largest = (root @ draws.to(root)).abs().amax(-2)
+    largest = (_draws(root.shape[-1]).to(root) @ root.mT).abs().amax(-1)
     floor = largest.quantile(confidence, -1)
     nothing = ~departure.estimable.flatten(-2).any(-1)
     return floor.masked_fill(nothing, torch.nan)
+
+
+@lru_cache(maxsize=8)
+def _draws(size: int) -> Tensor:
+    """Draw standard normal vectors, `(DRAWS, size)`."""
+    seed = torch.Generator().manual_seed(0)
+    return torch.randn(DRAWS, size, generator=seed, dtype=torch.float64)
 
 
 def _spectrum(departure: Departure) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,17 @@
+"""The command `fairret`: thin, it parses, calls and prints."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from fairret.cli.app import app
+    except ImportError as error:
+        if error.name is None or error.name.startswith("fairret"):
+            raise
+        sys.exit(
+            f"fairret: the command needs {error.name}, which is not installed. "
+            "Run `pip install 'fairret[cli]'`."
+        )
+    app()

@@ -1,0 +1,121 @@
+"""The metrics: all of a notion, a table of notions, or one number."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from fairret.errors import ArgumentError
+from fairret.metric.result import Measured
+from fairret.metric.streaming import GroupMetric
+from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.registry import name_of
+
+
+class Parity(GroupMetric):
+    """Everything about the parity of one statistic, or of one stack.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        **options: Those of :class:`GroupMetric`.
+
+    Example:
+        >>> import torch
+        >>> metric = Parity("pr", names=["a", "b"], threshold=0.5)
+        >>> sens = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(25, 1)
+        >>> for batch in torch.linspace(0.1, 0.8, 200).split(50):
+        ...     metric.update(batch, sens)
+        >>> result = metric.compute().decisions
+        >>> result.groups["a"].statistic
+        0.43
+        >>> result
+        ParityResult('pr', n=200, groups=2, max_violation=0, noise_floor=0.16, ...)
+    """
+
+    def __init__(
+        self, statistic: LinearFractionalStatistic | str, **options: Any
+    ) -> None:
+        super().__init__([statistic], **options)
+
+    def compute(self) -> Any:  # Measured; a number in subclasses
+        """Read the result off the sums: a :class:`Measured`."""
+        return next(iter(self._results().values()))
+
+
+class ParityTable(GroupMetric):
+    """Several notions in one pass over the data.
+
+    Args:
+        statistics: The notions, each a statistic, a stack or a name.
+        **options: Those of :class:`GroupMetric`.
+    """
+
+    def __init__(
+        self, statistics: Sequence[LinearFractionalStatistic | str], **options: Any
+    ) -> None:
+        if isinstance(statistics, str) or not statistics:
+            raise ArgumentError(
+                f"`statistics` must be a list of at least one; got {statistics!r}. "
+                "Write `ParityTable(['pr', 'tpr'])`, or take `Parity` for one notion."
+            )
+        super().__init__(statistics, **options)
+        notions = [name_of(notion) for notion in self._statistics]
+        if len(set(notions)) < len(notions):
+            raise ArgumentError(
+                f"`statistics` must have different names; got {notions}. Leave out "
+                "what is there twice."
+            )
+
+    def compute(self) -> dict[str, Measured]:
+        """Read the results off the sums, by the name of the notion."""
+        return self._results()
+
+
+class ParityNumber(Parity):
+    """One number of :class:`Parity`, to log and to compare.
+
+    It is that of the decisions if there is a threshold, else that of the scores.
+    """
+
+    attribute: ClassVar[str]
+
+    def compute(self) -> Tensor:
+        """Read the number off the sums, `()`."""
+        scores, decisions = next(iter(self._results().values()))
+        number: Tensor = getattr(decisions or scores, self.attribute)
+        return number.to(self.device)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw the number, or several, as any metric of torchmetrics does."""
+        return self._plot(val, ax)
+
+
+class MaxViolation(ParityNumber):
+    r"""The largest violation, :math:`\max_k |\gamma_k / \bar\gamma - 1|`."""
+
+    attribute = "max_violation"
+
+
+class ParityDifference(ParityNumber):
+    """The largest statistic of a group minus the smallest."""
+
+    attribute = "difference"
+
+
+class ParityRatio(ParityNumber):
+    """The smallest statistic of a group over the largest (the four-fifths rule)."""
+
+    attribute = "ratio"
+    higher_is_better = True
+
+
+class ViolationNorm(ParityNumber):
+    """The 1-norm of the violations (Def. 7)."""
+
+    attribute = "norm"
+
+
+class ViolationSmoothMax(ParityNumber):
+    """The smooth maximum of the violations (Def. 8)."""
+
+    attribute = "smooth_max"
