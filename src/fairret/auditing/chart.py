@@ -26,6 +26,7 @@ class Scale(NamedTuple):
     high: float
 
     def __call__(self, value: float) -> str:
+        """Place a value; one beyond the ends goes to the end."""
         share = (value - self.low) / (self.high - self.low)
         place = min(1.0, max(0.0, share)) * (1 - 2 * MARGIN) + MARGIN
         return f"{100 * place:.2f}%"

@@ -110,8 +110,8 @@ def _many(audit: Audit) -> str:
     if count < 2:
         return ""
     return (
-        f"With {count} notions, even a fair model is more likely to be beyond chance in "
-        "one of them."
+        f"With {count} notions, even a fair model is more likely to be beyond chance "
+        "in one of them."
     )
 
 
@@ -210,8 +210,8 @@ def _limits() -> str:
         "whether the labels are themselves biased, who never came into the data, and "
         "what a decision does to a person are outside of any count. Several notions "
         "cannot hold at once where groups differ, so a violation of one is not a "
-        "verdict by itself. A gap within chance is not proof of fairness: a small table "
-        "cannot show a small gap.</p></section>"
+        "verdict by itself. A gap within chance is not proof of fairness: a small "
+        "table cannot show a small gap.</p></section>"
     )
 
 
@@ -241,9 +241,9 @@ def _settings(audit: Audit) -> str:
             f"{name} ({_count(size)})" for name, size in settings.dropped.items()
         ),
         "Confidence": f"{settings.confidence:.0%}, of intervals and of chance limits",
-        "Method": "intervals: delta method, Wilson's for shares; test: Wald, covariance "
-        "of all groups at parity; chance limit: quantile of the largest violation under "
-        "that covariance",
+        "Method": "intervals: delta method, Wilson's for shares; test: Wald, with the "
+        "covariance of all groups at parity; chance limit: quantile of the largest "
+        "violation under that covariance",
         "Made by": f"fairret {__version__}",
     }
     items = "".join(

@@ -89,8 +89,11 @@ def audit(
         >>> result = fairret.audit(
         ...     people, score="score", label="hired", sensitive="sex", notions=["pr"]
         ... )
-        >>> print(result)  # doctest: +NORMALIZE_WHITESPACE
-        Demographic parity: ... sex=f ... beyond chance ...
+        >>> group = result.results["pr"].decisions.groups["sex=f"]
+        >>> group.statistic, group.violation, group.beyond_chance
+        (0.5, 0.33, True)
+        >>> print(result)
+        Demographic parity: the share of people who get a yes is ...
     """
     listed = listed_traits(sensitive, intersections, min_size)
     statistics = wanted_statistics(notions, label)

@@ -101,7 +101,8 @@ def _guess(
     """Amounts are cut in bins of about equal size; all else are categories."""
     if edges is not None:
         return Binned(name, edges)
-    count = np.bincount(column.codes + 1, rows, len(column.categories) + 1)[1:]
+    size = len(column.categories) + 1
+    count = np.bincount(column.codes + 1, rows, size)[1:].astype(np.float64)
     x = as_numbers(column.categories)
     if x is None:
         return Categorical(name, categories=_in_order(column.categories))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -129,9 +128,9 @@ def _fail(result: Audit, limit: float) -> None:
     above = result.above(limit)
     for section in above:
         found = float(section.decisions.max_violation)
-        print(
+        typer.echo(
             f"fairret: {section.title} is violated by {found:.1%}, above {limit:.1%}.",
-            file=sys.stderr,
+            err=True,
         )
     if above:
         raise typer.Exit(FAILED)

@@ -26,7 +26,7 @@ def stdout_console() -> Console:
 
 def error_exit(error: Exception) -> NoReturn:
     """Say in one sentence what is wrong, and leave."""
-    print(f"fairret: {error}", file=sys.stderr)
+    typer.echo(f"fairret: {error}", err=True)
     raise typer.Exit(WRONG) from error
 
 

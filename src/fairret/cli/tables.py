@@ -97,8 +97,8 @@ def _percent(value: float) -> str:
 def _notes(console: Console, audit: Audit) -> None:
     settings = audit.settings
     notes = [
-        f"{BEYOND} farther from the overall value than a group of this size would be by "
-        "chance"
+        f"{BEYOND} farther from the overall value than a group of this size would be "
+        "by chance"
     ]
     notes += [
         f"{count} rows have no {name} and were left out"

@@ -1,21 +1,26 @@
 """Parity measured over a stream of batches, with its uncertainty."""
 
-from fairret.metric.metrics import (
-    MaxViolation,
-    Parity,
-    ParityDifference,
-    ParityRatio,
-    ParityTable,
-    ViolationNorm,
-    ViolationSmoothMax,
-)
-from fairret.metric.parity import (
-    LinearFractionalParity,
-    gap_abs_max,
-    gap_relative_abs_max,
-)
+import importlib
+from typing import TYPE_CHECKING
+
 from fairret.metric.result import GroupValue, Measured, ParityResult
 from fairret.metric.uncertainty import ParityTest
+
+if TYPE_CHECKING:
+    from fairret.metric.metrics import (
+        MaxViolation,
+        Parity,
+        ParityDifference,
+        ParityRatio,
+        ParityTable,
+        ViolationNorm,
+        ViolationSmoothMax,
+    )
+    from fairret.metric.parity import (
+        LinearFractionalParity,
+        gap_abs_max,
+        gap_relative_abs_max,
+    )
 
 __all__ = [
     "GroupValue",
@@ -33,3 +38,14 @@ __all__ = [
     "gap_abs_max",
     "gap_relative_abs_max",
 ]
+
+OF_0_1_3 = ("LinearFractionalParity", "gap_abs_max", "gap_relative_abs_max")
+
+
+def __getattr__(name: str) -> object:
+    """Import torchmetrics only for a metric: it takes longer than a whole audit."""
+    if name not in __all__:
+        raise AttributeError(f"module 'fairret.metric' has no attribute {name!r}")
+    module = "parity" if name in OF_0_1_3 else "metrics"
+    found: object = getattr(importlib.import_module(f"fairret.metric.{module}"), name)
+    return found
