@@ -10,6 +10,7 @@ import time
 import peer
 import projection_speed
 import scaling
+import streaming
 import torch
 import training_step
 from report import Row, machine, table
@@ -40,6 +41,8 @@ def main() -> int:
     rows += training_step.run(quick)
     say("3 growth with n and d_s")
     rows += scaling.run(quick)
+    say("4 metrics in a stream, and the audit of a file")
+    rows += streaming.run(quick)
     print(machine(peer.FOLDER))
     print(f"{time.perf_counter() - start:.0f} s{', quick' if quick else ''}\n")
     print(table(rows))

@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torchmetrics.functional.classification import binary_auroc
 
 from fairret.loss import FairnessLoss
-from fairret.metric import LinearFractionalParity
+from fairret.metric import Parity, ParityResult
 from fairret.statistic import LinearFractionalStatistic
-
-SHUFFLES = 200
 
 
 @dataclass(frozen=True)
@@ -60,32 +57,11 @@ class Quality(NamedTuple):
     mean_score: float
 
 
-class Chance(NamedTuple):
-    """The violations that a fair model stays below on 95 of 100 such test sets."""
-
-    groups: list[float]  # of each group
-    largest: float  # of the farthest group
-
-
-class Measured(NamedTuple):
-    """A statistic of scores or decisions, and how far it is from parity."""
-
-    groups: list[float]
-    overall: float
-    violation: float  # of the farthest group, max_k v_k of Eq. 9
-    chance: Chance
-
-    def beyond_chance(self, k: int) -> bool:
-        """Tell whether a group is farther off than its size explains."""
-        gap = abs(self.groups[k] - self.overall)
-        return gap > self.chance.groups[k] * abs(self.overall)
-
-
 class Pair(NamedTuple):
     """One measurement without and with the loss term."""
 
-    before: Measured
-    after: Measured
+    before: ParityResult
+    after: ParityResult
 
 
 @dataclass(frozen=True)
@@ -100,19 +76,18 @@ class Effect:
 
 def compare(notion: Notion, plain: Tensor, fair: Tensor, test: HeldOut) -> Effect:
     """Set the scores of two networks side by side, and the decisions at 1/2."""
-    statistic = notion.statistic
-    before, after = decide(plain), decide(fair)
+    before, after = (
+        Parity(notion.statistic, names=test.groups, threshold=0.5)(
+            prob, test.sens, test.label
+        )
+        for prob in (plain, fair)
+    )
     return Effect(
         notion,
         quality(fair, test.label),
-        Pair(measure(statistic, plain, test), measure(statistic, fair, test)),
-        Pair(measure(statistic, before, test), measure(statistic, after, test)),
+        Pair(before.scores, after.scores),
+        Pair(before.decisions, after.decisions),
     )
-
-
-def decide(prob: Tensor) -> Tensor:
-    """Accept whoever is more likely than not to do well."""
-    return (prob > 0.5).to(prob)
 
 
 def quality(prob: Tensor, label: Tensor) -> Quality:
@@ -120,35 +95,6 @@ def quality(prob: Tensor, label: Tensor) -> Quality:
     return Quality(
         auroc=float(binary_auroc(prob, label.long())),
         log_loss=float(F.binary_cross_entropy(prob, label)),
-        accuracy=float((decide(prob) == label).float().mean()),
+        accuracy=float(((prob > 0.5) == label).float().mean()),
         mean_score=float(prob.mean()),
     )
-
-
-def measure(
-    statistic: LinearFractionalStatistic, pred: Tensor, test: HeldOut
-) -> Measured:
-    """Compute the statistic of every group, and its largest violation."""
-    metric = LinearFractionalParity(statistic, test.sens.shape[1])
-    metric.update(pred, test.sens, test.label)
-    return Measured(
-        groups=statistic(pred, test.sens, test.label).tolist(),
-        overall=float(statistic.overall(pred, test.label)),
-        violation=float(metric.compute()),
-        chance=chance(statistic, pred, test),
-    )
-
-
-def chance(statistic: LinearFractionalStatistic, pred: Tensor, test: HeldOut) -> Chance:
-    """Tell which violations come from the size of the groups alone.
-
-    Traits that are dealt out anew have nothing to do with the decisions.
-    """
-    deal = torch.Generator().manual_seed(0)
-    overall = statistic.overall(pred, test.label)
-    draws = []
-    for _ in range(SHUFFLES):
-        sens = test.sens[torch.randperm(len(pred), generator=deal)]
-        draws.append((statistic(pred, sens, test.label) / overall - 1).abs())
-    v = torch.stack(draws).nan_to_num()  # a group without anybody to count
-    return Chance(v.quantile(0.95, 0).tolist(), float(v.amax(1).quantile(0.95)))

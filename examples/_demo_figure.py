@@ -45,21 +45,24 @@ def draw_panel(axes: Axes, effect: Effect, groups: Sequence[str]) -> None:
     """Draw a line for every group, from before to after."""
     before, after = effect.decisions
     rows = range(len(groups))
-    half = [after.overall * chance for chance in after.chance.groups]
+    half = after.overall * after.group_noise_floor
     axes.barh(
         rows,
-        [2 * width for width in half],
-        left=[after.overall - width for width in half],
+        2 * half,
+        left=after.overall - half,
         height=0.75,
         color=AFTER,
         alpha=0.13,
         label="within chance (95 %)",
     )
-    axes.axvline(before.overall, color=BEFORE, linestyle=":", label="overall, without")
-    axes.axvline(after.overall, color=AFTER, linestyle="-", label="overall, with")
-    axes.hlines(rows, before.groups, after.groups, color="0.55", linewidth=2, zorder=2)
+    start, end = float(before.overall), float(after.overall)
+    axes.axvline(start, color=BEFORE, linestyle=":", label="overall, without")
+    axes.axvline(end, color=AFTER, linestyle="-", label="overall, with")
+    axes.hlines(
+        rows, before.statistic, after.statistic, color="0.55", linewidth=2, zorder=2
+    )
     axes.scatter(
-        before.groups,
+        before.statistic,
         rows,
         s=55,
         facecolor="white",
@@ -69,7 +72,13 @@ def draw_panel(axes: Axes, effect: Effect, groups: Sequence[str]) -> None:
         label="group, without",
     )
     axes.scatter(
-        after.groups, rows, s=55, marker="D", color=AFTER, zorder=4, label="group, with"
+        after.statistic,
+        rows,
+        s=55,
+        marker="D",
+        color=AFTER,
+        zorder=4,
+        label="group, with",
     )
     axes.set_yticks(rows, groups)
     axes.invert_yaxis()
@@ -81,7 +90,7 @@ def draw_panel(axes: Axes, effect: Effect, groups: Sequence[str]) -> None:
     axes.set_xlabel(effect.notion.measure)
     axes.set_title(
         f"{effect.notion.name.capitalize()}: "
-        f"violation {before.violation:.0%} → {after.violation:.0%}",
+        f"violation {before.max_violation:.0%} → {after.max_violation:.0%}",
         fontsize=12,
         loc="left",
     )

@@ -1,10 +1,8 @@
 """The demonstration's progress bar and tables."""
 
-import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
 
-from _demo_audit import Effect, HeldOut, Measured, Quality
+from _demo_audit import Effect, HeldOut, Quality
 from rich import box
 from rich.console import Console
 from rich.progress import (
@@ -16,16 +14,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from fairret.metric import GroupValue
+
 BEYOND = "*"
-WIDTH = 100  # where there is no terminal to ask, as in a log file
-
-
-def stdout_console() -> Console:
-    """Open standard output, wide enough for the tables if it is a file."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a file may not know arrows
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(width=WIDTH, highlight=False)
 
 
 def progress_bar(console: Console) -> Progress:
@@ -78,10 +69,10 @@ def summary(plain: Quality, effects: Sequence[Effect], test: HeldOut) -> Table:
             effect.notion.term,
             *(f"{value:.3f}" for value in effect.quality),
             *(
-                f"{pair.before.violation:.0%} → {pair.after.violation:.0%}"
+                f"{pair.before.max_violation:.0%} → {pair.after.max_violation:.0%}"
                 for pair in (effect.scores, effect.decisions)
             ),
-            f"{effect.decisions.after.chance.largest:.0%}",
+            f"{effect.decisions.after.noise_floor:.0%}",
         )
     return table
 
@@ -104,9 +95,9 @@ def by_group(effects: Sequence[Effect], test: HeldOut) -> Table:
         ),
         style="bold",
     )
-    for k, (name, size) in enumerate(zip(test.groups, test.sizes, strict=True)):
+    for name, size in zip(test.groups, test.sizes, strict=True):
         cells = (
-            " → ".join(_cell(side, k) for side in effect.decisions)
+            " → ".join(_cell(side.groups[name]) for side in effect.decisions)
             for effect in effects
         )
         table.add_row(name, "" if size is None else str(size), *cells)
@@ -126,5 +117,5 @@ def _table(title: str) -> Table:
     )
 
 
-def _cell(side: Measured, k: int) -> str:
-    return f"{side.groups[k]:.2f}{BEYOND if side.beyond_chance(k) else ' '}"
+def _cell(group: GroupValue) -> str:
+    return f"{group.statistic:.2f}{BEYOND if group.beyond_chance else ' '}"

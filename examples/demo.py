@@ -17,9 +17,10 @@ import torch
 import torch.nn.functional as F
 from _demo_audit import HeldOut, Notion, compare, quality
 from _demo_figure import draw
-from _demo_table import progress_bar, show, stdout_console
+from _demo_table import progress_bar, show
 from torch import Tensor, nn
 
+from fairret.cli.console import stdout_console
 from fairret.dataset import synthetic_population
 from fairret.loss import KLProjectionLoss, NormLoss, SmoothMaxLoss
 from fairret.sensitive import SensitiveEncoder

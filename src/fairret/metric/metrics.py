@@ -41,6 +41,20 @@ class Parity(GroupMetric):
         """Read the result off the sums: a :class:`Measured`."""
         return next(iter(self._results().values()))
 
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw the groups' statistics with intervals against the overall one.
+
+        Args:
+            val: A result of `compute` or `forward`; by default that of all batches.
+            ax: Where to draw; a stack needs axes for each of its statistics.
+
+        Returns:
+            The figure and its axes.
+        """
+        from fairret.metric.figure import draw
+
+        return draw([self.compute() if val is None else val], ax)
+
 
 class ParityTable(GroupMetric):
     """Several notions in one pass over the data.
@@ -69,6 +83,12 @@ class ParityTable(GroupMetric):
     def compute(self) -> dict[str, Measured]:
         """Read the results off the sums, by the name of the notion."""
         return self._results()
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw a panel for every statistic, see :meth:`Parity.plot`."""
+        from fairret.metric.figure import draw
+
+        return draw(list((self.compute() if val is None else val).values()), ax)
 
 
 class ParityNumber(Parity):
