@@ -8,7 +8,9 @@ import pytest
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
-def test_every_python_block_runs_in_order(capsys):
+def test_every_python_block_runs_in_order(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # one block writes a page
+    monkeypatch.setenv("MPLBACKEND", "agg")
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len(blocks) >= 4
     names = {}
@@ -17,6 +19,8 @@ def test_every_python_block_runs_in_order(capsys):
     shown = capsys.readouterr().out
     assert "'sex=f', 'sex=m', 'race=1', 'race=2', 'age<30'" in shown
     assert "Projection(status=CONVERGED" in shown
+    assert "share of people who get a yes is 50.0% for sex=f" in shown
+    assert (tmp_path / "report.html").exists()
     assert names["result"].f_star == pytest.approx([0.38, 0.62, 0.38, 0.62], abs=5e-3)
 
 
