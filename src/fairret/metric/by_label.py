@@ -13,10 +13,11 @@ from torch import Tensor
 
 from fairret.checks import Inputs
 from fairret.metric.moments import (
-    WORKSPACE,
     Moments,
     product_pairs,
     row_excess,
+    step_size,
+    sum_over_pairs,
     with_everybody,
 )
 from fairret.statistic.base import LinearFractionalStatistic
@@ -34,9 +35,11 @@ class Cells(NamedTuple):
 
 
 def applies(batch: Inputs, notions: Sequence[LinearFractionalStatistic]) -> bool:
-    """Tell whether nothing but a label of 0 or 1 matters."""
+    """Tell whether nothing but a label of 0 or 1 matters, where a look is free."""
     label = batch.named.get("label")
     if not all(notion.asks_for <= {"label"} for notion in notions):
+        return False
+    if batch.pred.device.type != "cpu":
         return False
     return not isinstance(label, Tensor) or bool((label * (1 - label) == 0).all())
 
@@ -52,12 +55,13 @@ def moments_by_label(
     label = label if isinstance(label, Tensor) else torch.zeros_like(batch.pred)
     w = torch.ones_like(batch.pred) if batch.weight is None else batch.weight
     columns = torch.stack((label, w, *channels))
-    step = max(1, WORKSPACE // ((batch.sens.shape[1] + 1) * (6 * len(channels) + 1)))
+    step = step_size(batch.sens.shape[1] + 1, 6 * len(channels))
     some, s = torch.split(columns, step, -1), torch.split(batch.sens, step)
-    sums = [
-        _sum_up(_cells(x[0], x[1], x[2:]), s_) for x, s_ in zip(some, s, strict=True)
-    ]
-    total = Cells(*(torch.stack(kind).sum(0) for kind in zip(*sums, strict=True)))
+    total: Cells | None = None
+    for x, s_ in zip(some, s, strict=True):
+        part = _sum_up(_cells(x[0], x[1], x[2:]), s_)
+        total = part if total is None else Cells(*map(torch.add, total, part))
+    assert total is not None  # a batch has rows
     lines = _lines(batch.pred, notions, "label" in batch.named)
     points = torch.stack([_points(h, label) for h in channels])
     return _moments(lines, total, notions, points)
@@ -96,9 +100,7 @@ def _cells(label: Tensor, w: Tensor, channels: Tensor) -> Cells:
 def _sum_up(cells: Cells, s: Tensor) -> Cells:
     """Sum over the groups, which take the place of cells, and over pairs of them."""
     s = with_everybody(s, cells.first.dtype)
-    weighted = (cells.second.unsqueeze(-2) * s).flatten(0, -2)
-    second = (weighted @ s.T).view(*cells.second.shape[:-1], len(s), len(s))
-    return Cells(cells.first @ s.T, second, s @ cells.rows)
+    return Cells(cells.first @ s.T, sum_over_pairs(cells.second, s), s @ cells.rows)
 
 
 def _moments(

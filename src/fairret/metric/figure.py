@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fairret.errors import ArgumentError, MissingExtraError
 from fairret.metric.result import Measured, ParityResult
@@ -32,7 +32,7 @@ def draw(
     panels = _panels(len(results), len(results[0].names), ax)
     for panel, result in zip(panels, results, strict=True):
         _draw_panel(panel, result, kinds[0])
-    figure = panels[0].get_figure()
+    figure = cast("Figure", panels[0].get_figure())
     return figure, panels if len(panels) > 1 else panels[0]
 
 

@@ -18,6 +18,8 @@ from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.sums import summands
 
 WORKSPACE = 1 << 20  # numbers that a step may hold at a time: what fits into a cache
+FEW_GROUPS = 32  # up to here, rows are multiplied out without a look at the zeros
+DENSE_IS_FASTER = 20  # times, per pair of groups
 
 
 class Moments(NamedTuple):
@@ -70,7 +72,7 @@ def moments_of(
     pairs = product_pairs([len(notion.parts) for notion in notions])
     with full_precision(batch.pred.device):
         sides = _sides(batch, notions, channels)
-        rows = max(1, WORKSPACE // ((batch.sens.shape[1] + 1) * (len(pairs) + 1)))
+        rows = step_size(batch.sens.shape[1] + 1, len(channels) * len(pairs))
         total: Moments | None = None
         parts = zip(
             torch.split(sides, rows, -1), torch.split(batch.sens, rows), strict=True
@@ -80,6 +82,11 @@ def moments_of(
             total = part if total is None else add(total, part)
     assert total is not None  # a batch has rows
     return total
+
+
+def step_size(d: int, count: int) -> int:
+    """How many rows to take at a time: few for the cache, but not too few for sums."""
+    return max(WORKSPACE // (d * (count + 1)), 4096)
 
 
 def add(one: Moments, other: Moments) -> Moments:
@@ -136,11 +143,9 @@ def _sum_up(sides: Tensor, s: Tensor, pairs: list[tuple[int, int]]) -> Moments:
     """
     s = with_everybody(s, sides.dtype)
     left, right = zip(*pairs, strict=True)
-    products = (sides[:, left] * sides[:, right]).flatten(0, 1)  # (c P, n)
-    weighted = (products.unsqueeze(1) * s).flatten(0, 1)  # (c P d, n)
     return Moments(
         sides @ s.T,
-        (weighted @ s.T).view(len(sides), len(pairs), len(s), len(s)),
+        sum_over_pairs(sides[:, left] * sides[:, right], s),
         s.sum(-1),
         row_excess(sides).amax(-1).clamp_min_(0),
     )
@@ -150,6 +155,48 @@ def with_everybody(s: Tensor, dtype: torch.dtype) -> Tensor:
     """Put the group of everybody before the others, a row a group: `(d, n)`."""
     everybody = torch.ones((1, s.shape[0]), dtype=dtype, device=s.device)
     return torch.cat((everybody, s.T.to(dtype)))
+
+
+def sum_over_pairs(z: Tensor, s: Tensor) -> Tensor:
+    r"""Sum :math:`z_i S_{ik} S_{il}` over the rows, for all pairs of groups.
+
+    Args:
+        z: `(..., n)`.
+        s: `(d, n)`.
+
+    Returns:
+        `(..., d, d)`.
+    """
+    d, n = s.shape
+    some = _pairs_of_members(s) if z.device.type == "cpu" and d > FEW_GROUPS else None
+    flat = z.reshape(-1, n)
+    total = flat.new_zeros((len(flat), d * d))
+    if some is not None:
+        row, place, product = some
+        total.index_add_(1, place, flat[:, row] * product)
+        return total.view(*z.shape[:-1], d, d)
+    step = max(1, WORKSPACE // (d * len(flat)))
+    for z_, s_ in zip(
+        torch.split(flat, step, -1), torch.split(s, step, -1), strict=True
+    ):
+        weighted = (z_.unsqueeze(1) * s_).flatten(0, 1)
+        total += (weighted @ s_.T).view_as(total)
+    return total.view(*z.shape[:-1], d, d)
+
+
+def _pairs_of_members(s: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+    """List every row's pairs of groups, if these are few: in a hundred, it has some."""
+    d, n = s.shape
+    row, k = s.T.nonzero(as_tuple=True)
+    size = torch.bincount(row, minlength=n)
+    if int(size.square().sum()) * DENSE_IS_FASTER > n * d * d:
+        return None
+    start = size.cumsum(0) - size
+    left = torch.arange(len(row)).repeat_interleave(size[row])
+    within = torch.arange(len(left)) - (size[row].cumsum(0) - size[row])[left]
+    right = start[row[left]] + within
+    member = s[k, row]
+    return row[left], k[left] * d + k[right], member[left] * member[right]
 
 
 def row_excess(sides: Tensor) -> Tensor:
