@@ -25,7 +25,7 @@ Chunk: TypeAlias = dict[str, Values]
 Tick: TypeAlias = Callable[[float], object]  # gets the share of the source that is read
 
 ROWS = 1 << 17  # of a chunk
-BLOCK = 1 << 23  # bytes of a CSV file that are parsed at a time
+BLOCK = 1 << 21  # bytes of a CSV file that are parsed at a time
 HEAD = 1 << 16  # bytes that hold the header line
 DELIMITERS = ",;\t|"
 
@@ -194,7 +194,7 @@ class CsvSource(Source):
         with _readable(self._path):
             stream = arrow_csv.open_csv(
                 self._open(tick),
-                read_options=arrow_csv.ReadOptions(block_size=BLOCK),
+                read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=True
                 ),
