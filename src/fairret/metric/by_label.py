@@ -36,11 +36,13 @@ class Cells(NamedTuple):
 
 def applies(batch: Inputs, notions: Sequence[LinearFractionalStatistic]) -> bool:
     """Tell whether nothing but a label of 0 or 1 matters, where a look is free."""
-    label = batch.named.get("label")
     if not all(notion.asks_for <= {"label"} for notion in notions):
         return False
+    if not batch.named.keys() <= {"feat", "label"}:
+        return False  # among them what nobody asks for: the general way refuses it
     if batch.pred.device.type != "cpu":
         return False
+    label = batch.named.get("label")
     return not isinstance(label, Tensor) or bool((label * (1 - label) == 0).all())
 
 

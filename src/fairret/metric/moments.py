@@ -120,7 +120,8 @@ def _sides(
     channels: Sequence[Tensor],
 ) -> Tensor:
     """Evaluate u and v of every row, `(c, 2 K, n)`; coefficients do not depend on h."""
-    coefs = [notion.coefficients(batch) for notion in notions]
+    asked = frozenset[str]().union(*(notion.asks_for for notion in notions))
+    coefs = [notion.coefficients(_for(notion, batch, asked)) for notion in notions]
     out = batch.pred.new_empty(
         (len(channels), 2 * sum(len(notion.parts) for notion in notions), batch.n)
     )
@@ -133,6 +134,15 @@ def _sides(
             out[channel, start + 1 : end : 2] = v
             start = end
     return out
+
+
+def _for(
+    notion: LinearFractionalStatistic, batch: Inputs, asked: frozenset[str]
+) -> Inputs:
+    """Leave out what only other notions ask for; what none does will be refused."""
+    others = asked - notion.asks_for
+    named = {name: x for name, x in batch.named.items() if name not in others}
+    return batch._replace(named=named)
 
 
 def _sum_up(sides: Tensor, s: Tensor, pairs: list[tuple[int, int]]) -> Moments:

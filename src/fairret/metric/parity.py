@@ -9,6 +9,7 @@ from torchmetrics import Metric
 
 from fairret.checks import check_batch, sort_positional
 from fairret.errors import ShapeError
+from fairret.metric.key import all_the_same, key_of
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
 from fairret.statistic.sums import (
@@ -67,6 +68,7 @@ class LinearFractionalParity(Metric):
     group_den: Tensor
     overall_num: Tensor
     overall_den: Tensor
+    key: Tensor
 
     def __init__(
         self,
@@ -86,6 +88,8 @@ class LinearFractionalParity(Metric):
                 f"`stat_shape` must be {wanted} for {self.stat!r}; "
                 f"got {self.stat_shape}. Give the number of columns of `sens` last."
             )
+        key = key_of(self.stat, self.stat_shape)
+        self.add_state("key", key, dist_reduce_fx=all_the_same)
         for name, shape in (("group", self.stat_shape), ("overall", lead)):
             for side in ("num", "den"):
                 zeros = torch.zeros(shape, dtype=torch.float64)

@@ -1,7 +1,5 @@
 """Metrics over a stream of batches, as torchmetrics has them."""
 
-import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,23 +9,13 @@ from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from fairret.checks import Inputs, check_batch, check_share, sort_positional
-from fairret.errors import ArgumentError, RangeError, ShapeError
+from fairret.errors import RangeError, ShapeError
 from fairret.metric import by_label
+from fairret.metric.key import all_the_same, key_of
 from fairret.metric.moments import Moments, add, moments_of, no_moments
 from fairret.metric.result import Measured, results_of
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
-
-
-def all_the_same(values: Tensor) -> Tensor:
-    """Insist that all processes measure the same."""
-    if (values != values[0]).any():
-        raise ArgumentError(
-            "All processes must measure the same statistics of the same groups in the "
-            "same order; got metrics with different settings. Fit one encoder, and "
-            "give its `names` to the metric of every process."
-        )
-    return values[0]
 
 
 class GroupMetric(Metric):
@@ -78,20 +66,16 @@ class GroupMetric(Metric):
         d_s = _number_of_groups(self.names, d_s)
         self.traits = _checked_traits(traits, d_s)
         if threshold is not None:
-            check_share("threshold", threshold)
+            threshold = check_share("threshold", threshold)
         self.threshold = threshold
         self.confidence = check_share("confidence", confidence)
         self.pred_as_logit = pred_as_logit
+        key = key_of(self.notions, self.names, d_s, self.threshold, pred_as_logit)
+        self.add_state("key", key, dist_reduce_fx=all_the_same)  # compared first
         start = no_moments(len(self._channels), self._sizes, 1 + (d_s or 0))
         for field, zeros in start._asdict().items():
             kind = "max" if field == "excess" else "sum"
             self.add_state(field, zeros, dist_reduce_fx=kind)
-        # What tells two metrics apart is part of the state, for a collection lets two
-        # share one state if the states of the first batch are equal.
-        settings = repr((self.notions, self.names, d_s, threshold, pred_as_logit))
-        settings = re.sub(" at 0x[0-9a-f]+", "", settings)  # of a function, in there
-        key = torch.tensor(zlib.crc32(settings.encode()))
-        self.add_state("key", key, dist_reduce_fx=all_the_same)
 
     @property
     def _channels(self) -> tuple[str, ...]:
@@ -162,6 +146,15 @@ class GroupMetric(Metric):
                 f"`sens` must have d_s={known} columns, as the metric was told or has "
                 f"seen before; got {d_s}. Encode every batch with the same encoder."
             )
+
+    def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
+        """Join a batch, which `forward` sums up by itself, with those before."""
+        own = self.members.shape[0] - 1
+        before = Moments(*(incoming_state[field] for field in Moments._fields))
+        if before.members.shape[0] not in (1, 1 + own):
+            self._state = before
+            self._check_width(own)
+        super()._reduce_states(incoming_state)
 
     def _sync_dist(
         self,

@@ -106,7 +106,8 @@ def interval(m: NotionMoments, confidence: float) -> tuple[Tensor, Tensor]:
 
     is_share = m.has(0, 1)[..., None]
     a, b = _wilson(gamma, se, rows, z)
-    return torch.where(is_share, a, low), torch.where(is_share, b, high)
+    low, high = torch.where(is_share, a, low), torch.where(is_share, b, high)
+    return torch.minimum(low, gamma), torch.maximum(high, gamma)  # up to rounding
 
 
 def _wilson(p: Tensor, se: Tensor, rows: Tensor, z: float) -> tuple[Tensor, Tensor]:
@@ -207,7 +208,8 @@ def noise_floor(departure: Departure, confidence: float) -> Tensor:
     read off draws from the covariance, the same draws every time.
     """
     values, vectors, sd = _spectrum(departure)
-    root = vectors * values.clamp_min(0).sqrt()[..., None, :]
+    # the symmetric root: eigenvectors of equal eigenvalues may turn with the rounding
+    root = (vectors * values.clamp_min(0).sqrt()[..., None, :]) @ vectors.mT
     unit = (sd * departure.scale.flatten(-2)).masked_fill(sd.isinf(), 0)
     root = root * unit[..., None]
     largest = (_draws(root.shape[-1]).to(root) @ root.mT).abs().amax(-1)
