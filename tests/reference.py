@@ -50,6 +50,36 @@ def violations(name, h, s, y, weight=None):
     return np.array(result)
 
 
+def influences(name, h, y, member, weight=None):
+    """How far each row moves a group's statistic: w S (u - gamma v) / D."""
+    own = gamma(name, h, y, member, weight)
+    den, result = 0.0, []
+    for i in range(len(h)):
+        a0, b0, a1, b1 = COEFFICIENTS[name](y[i])
+        w = (1.0 if weight is None else weight[i]) * member[i]
+        den += w * (a1 + h[i] * b1)
+        result.append(w * (a0 + h[i] * b0 - own * (a1 + h[i] * b1)))
+    return [x / den for x in result] if den != 0 else [math.nan] * len(h)
+
+
+def standard_error(name, h, y, member, weight=None):
+    """Delta method: the root of the sum of the squared influences."""
+    return math.sqrt(sum(x * x for x in influences(name, h, y, member, weight)))
+
+
+def covariance(names, h, s, y, weight=None):
+    """Delta method: sums of products of influences, (K, d_s, K, d_s)."""
+    K, d_s = len(names), s.shape[1]
+    psi = [
+        [influences(name, h, y, s[:, k], weight) for k in range(d_s)] for name in names
+    ]
+    result = np.empty((K, d_s, K, d_s))
+    for j, k, m, o in np.ndindex(*result.shape):
+        pairs = zip(psi[j][k], psi[m][o], strict=True)
+        result[j, k, m, o] = sum(x * z for x, z in pairs)
+    return result
+
+
 def constraint(names, h, s, y, weight=None, c=None):
     """Prop. 1: a (m, n), b (m,) and p (n,) such that b + a (p f) = 0 is parity at c."""
     n = len(h)

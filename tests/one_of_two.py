@@ -1,0 +1,108 @@
+"""One of two processes: measures its share of the rows and writes down what it saw.
+
+Run as `python one_of_two.py RANK DIRECTORY`; the tests start both.
+"""
+
+import pickle
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torchmetrics import MetricCollection
+
+from batches import sample
+from fairret.errors import FairretError
+from fairret.metric import MaxViolation, Parity, ParityTable
+from streams import METRICS, NUMBERS
+
+N, D_S, ROWS_OF_FIRST = 61, 9, 17
+
+
+def all_rows(seed):
+    """Rows in an order that leaves the first process without anybody of group 3."""
+    batch = sample(N, "three", seed=seed)
+    order = batch.sens[:, 3].argsort(stable=True)
+    return [x[order] for x in (batch.logit.sigmoid(), batch.sens, batch.label)]
+
+
+def own_rows(rank, seed):
+    rows = slice(None, ROWS_OF_FIRST) if rank == 0 else slice(ROWS_OF_FIRST, None)
+    return [x[rows] for x in all_rows(seed)]
+
+
+def uneven(rank, make):
+    """Compute twice: the state after a computation is the process's own again."""
+    metric = make(D_S)
+    metric.update(*own_rows(rank, 1))
+    first = metric.compute()
+    metric.update(*own_rows(rank, 2))
+    return first, metric.compute()
+
+
+def idle(rank, make):
+    """The second process never gets a row."""
+    metric = make(D_S)
+    if rank == 0:
+        metric.update(*all_rows(3))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The ``compute`` method", UserWarning)
+        return metric.compute()
+
+
+def collection(rank):
+    together = MetricCollection({cls.__name__: cls("tpr") for cls in NUMBERS})
+    for seed in (1, 2):
+        together.update(*own_rows(rank, seed))
+    return together.compute()
+
+
+def refused(rank, metrics):
+    h, s, y = own_rows(rank, 1)
+    metric, columns = metrics[rank]
+    metric.update(h, s[:, :columns], y)
+    try:
+        metric.compute()
+    except FairretError as error:
+        return error
+
+
+names = [f"group {k}" for k in range(D_S)]
+REFUSED = {
+    "other names": lambda: (
+        (MaxViolation("pr", names=names), D_S),
+        (MaxViolation("pr", names=names[::-1]), D_S),
+    ),
+    "more notions": lambda: (
+        (ParityTable(["pr"]), D_S),
+        (ParityTable(["pr", "tpr"]), D_S),
+    ),
+    "other thresholds": lambda: (
+        (Parity("pr"), D_S),
+        (Parity("pr", threshold=0.5), D_S),
+    ),
+    "other columns": lambda: ((Parity("pr"), D_S), (Parity("pr"), 4)),
+}
+
+
+def main(rank, directory):
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{directory / 'rendezvous'}",
+        rank=rank,
+        world_size=2,
+    )
+    seen = {
+        "uneven": {kind: uneven(rank, make) for kind, make in METRICS.items()},
+        "idle": {kind: idle(rank, make) for kind, make in METRICS.items()},
+        "collection": collection(rank),
+        "refused": {case: refused(rank, make()) for case, make in REFUSED.items()},
+    }
+    (directory / f"{rank}.pickle").write_bytes(pickle.dumps(seen))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))
