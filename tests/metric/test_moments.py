@@ -190,11 +190,29 @@ def test_rows_in_many_pieces_give_the_same_sums(way, monkeypatch):
     inputs = checked(sample(N, "three", seed=9), weights())
     notions = [get_statistic("tpr+ppv"), get_statistic("accuracy")]
     whole = way(inputs, notions, [inputs.pred])
-    for module in (moments, by_label):
-        monkeypatch.setattr(module, "WORKSPACE", 1000)  # a few rows a piece
+    monkeypatch.setattr(moments, "WORKSPACE", 1000)
+    monkeypatch.setattr(moments, "LEAST_ROWS", 1)  # a few rows a piece
     pieces = way(inputs, notions, [inputs.pred])
     for one, other in zip(pieces, whole, strict=True):
         torch.testing.assert_close(one, other, atol=1e-13, rtol=EXACT)
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_pairs_of_members_give_the_same_sums_as_all_pairs(width, monkeypatch):
+    rng = torch.Generator().manual_seed(11)
+    n, traits = 57, 3
+    s = torch.zeros(width, n, dtype=torch.float64)
+    for first in range(0, width - width % traits, width // traits):
+        group = torch.randint(width // traits, (n,), generator=rng)
+        s[first + group, torch.arange(n)] = 1
+    s[: width // traits, ::5] = 0  # missing
+    s[1, 7] = 0.25  # soft
+    z = torch.rand(2, 5, n, generator=rng, dtype=torch.float64)
+    assert moments._pairs_of_members(s) is not None
+    few = moments.sum_over_pairs(z, s)
+    monkeypatch.setattr(moments, "FEW_GROUPS", width)
+    torch.testing.assert_close(few, moments.sum_over_pairs(z, s), atol=1e-13, rtol=0)
+    assert moments._pairs_of_members(torch.ones_like(s)) is None
 
 
 def test_sums_add_up_and_nothing_is_neutral():

@@ -18,6 +18,7 @@ from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.sums import summands
 
 WORKSPACE = 1 << 20  # numbers that a step may hold at a time: what fits into a cache
+LEAST_ROWS = 4096  # of a step, for its sums are d² numbers
 FEW_GROUPS = 32  # up to here, rows are multiplied out without a look at the zeros
 DENSE_IS_FASTER = 20  # times, per pair of groups
 
@@ -86,7 +87,7 @@ def moments_of(
 
 def step_size(d: int, count: int) -> int:
     """How many rows to take at a time: few for the cache, but not too few for sums."""
-    return max(WORKSPACE // (d * (count + 1)), 4096)
+    return max(WORKSPACE // (d * (count + 1)), LEAST_ROWS)
 
 
 def add(one: Moments, other: Moments) -> Moments:
@@ -213,7 +214,8 @@ def row_excess(sides: Tensor) -> Tensor:
     r"""Tell how far the rows are from u >= 0, u <= v, v >= 0 and plain counting.
 
     A row counts plainly where u = 0, v = 0 or u = v, as all do where decisions and
-    labels are 0 or 1: the statistic of a group then determines its variance.
+    labels are 0 or 1: the statistic of a group then determines its variance. For
+    precision and its kin, labels of 0 and 1 are enough.
 
     Returns:
         `(c, 4, K, n)`, not positive where the property holds.

@@ -21,6 +21,7 @@ from fairret.metric.uncertainty import (
     group_noise_floor,
     interval,
     noise_floor,
+    rows_that_count,
     standard_error,
     wald_test,
 )
@@ -37,6 +38,7 @@ class GroupValue:
 
     name: str
     count: float  # of members; of memberships, where these are soft
+    counted: float  # rows that the statistic rests on, as positives do for recall
     statistic: float
     standard_error: float
     low: float  # of the confidence interval
@@ -246,6 +248,7 @@ class ParityResult:
         floor = group_noise_floor(self._departure, self.confidence)[0]
         known = self._moments.estimable[0]
         columns = {
+            "counted": rows_that_count(self._moments)[0],
             "statistic": self._moments.gamma[0],
             "standard_error": self._errors[0],
             "low": self._interval[0][0],

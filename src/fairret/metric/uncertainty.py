@@ -79,6 +79,21 @@ def standard_error(m: NotionMoments) -> Tensor:
     return variance.sqrt() / m.groups.den.abs()
 
 
+def rows_that_count(m: NotionMoments) -> Tensor:
+    r"""On how many rows every statistic rests, `(..., K, d)`: :math:`D^2 / \sum v^2`.
+
+    That is the size of a group for a positive rate, the number of positives for a true
+    positive rate; less where weights or scores differ much. A ratio of two counts,
+    :math:`u v = 0`, rests on both.
+    """
+    uu, uv, vv = (x.diagonal(dim1=-2, dim2=-1) for x in m.own)
+    num, den = m.groups
+    on_both = (m.has(0, 2) & ~m.has(0, 1))[..., None]
+    whole = torch.where(on_both, num + den, den)
+    squares = torch.where(on_both, uu + 2 * uv + vv, vv)
+    return whole.square() / squares
+
+
 def interval(m: NotionMoments, confidence: float) -> tuple[Tensor, Tensor]:
     r"""Confidence interval of every statistic, `(..., K, d)` each.
 
@@ -90,17 +105,13 @@ def interval(m: NotionMoments, confidence: float) -> tuple[Tensor, Tensor]:
     scores are.
     """
     z = _quantile(confidence)
-    gamma, se = m.gamma, standard_error(m)
-    uu, uv, vv = (x.diagonal(dim1=-2, dim2=-1) for x in m.own)
-    num, den = m.groups
-    rows = den.square() / vv
+    gamma, se, rows = m.gamma, standard_error(m), rows_that_count(m)
     plain = z * se * (rows / (rows - 1).clamp_min(0)).sqrt()
     low, high = gamma - plain, gamma + plain
 
-    both = num + den
+    num, den = m.groups
     is_ratio = m.has(0, 2)[..., None]
-    share_rows = both.square() / (uu + 2 * uv + vv)
-    a, b = _wilson(num / both, se / (1 + gamma).square(), share_rows, z)
+    a, b = _wilson(num / (num + den), se / (1 + gamma).square(), rows, z)
     low = torch.where(is_ratio, a / (1 - a), low)
     high = torch.where(is_ratio, b / (1 - b), high)
 
@@ -209,7 +220,8 @@ def noise_floor(departure: Departure, confidence: float) -> Tensor:
     """
     values, vectors, sd = _spectrum(departure)
     # the symmetric root: eigenvectors of equal eigenvalues may turn with the rounding
-    root = (vectors * values.clamp_min(0).sqrt()[..., None, :]) @ vectors.mT
+    values = values.masked_fill(values <= RANK, 0)
+    root = (vectors * values.sqrt()[..., None, :]) @ vectors.mT
     unit = (sd * departure.scale.flatten(-2)).masked_fill(sd.isinf(), 0)
     root = root * unit[..., None]
     largest = (_draws(root.shape[-1]).to(root) @ root.mT).abs().amax(-1)
