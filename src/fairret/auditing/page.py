@@ -11,6 +11,7 @@ from fairret.auditing.report import Audit, Part, Section, number
 from fairret.metric.result import EVERYBODY, GroupValue, ParityResult
 
 FOUR_FIFTHS = 0.8
+FEW = 30  # people who count; with fewer, intervals and chance limits are rough
 
 
 def page(audit: Audit) -> str:
@@ -137,8 +138,19 @@ def _part(audit: Audit, section: Section, part: Part) -> str:
     return (
         f"{title}<p>{escape(notion.meaning)}</p>"
         f"{_forest(part, part.decisions, 'decisions')}"
-        f'<p class="quiet legend">{chart.legend(audit.settings.confidence)}</p>{scores}'
+        f'<p class="quiet legend">{chart.legend(audit.settings.confidence)}</p>'
+        f"{_few(part)}{scores}"
         f"<p><strong>What it cannot tell.</strong> {escape(notion.blind_spot)}</p>"
+    )
+
+
+def _few(part: Part) -> str:
+    few = any(group.counted < FEW for group in part.decisions.groups.values())
+    if not few:
+        return ""
+    return (
+        f'<p class="quiet">~ &ensp; fewer than {FEW} people count: interval and chance '
+        "are rough</p>"
     )
 
 
@@ -163,8 +175,8 @@ def _forest(part: Part, result: ParityResult, of: str) -> str:
     caption = measure if of == "decisions" else f"{measure}, counted by scores"
     return (
         f'<table class="forest"><caption>{escape(caption)}</caption>'
-        '<thead><tr><th>group</th><th class="n">n</th><th class="n">value</th>'
-        '<th class="n">violation</th>'
+        '<thead><tr><th>group</th><th class="n">people who count</th>'
+        '<th class="n">value</th><th class="n">violation</th>'
         f'<th class="chart">{chart.axis(scale, part.notion)}</th></tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>"
     )
@@ -182,13 +194,24 @@ def _group_row(group: GroupValue, drawing: str, part: Part, kind: str) -> str:
     off = "n beyond" if group.beyond_chance else "n"
     mark = " ◆" if group.beyond_chance else ""
     cells = (
-        ("n", _count(group.count), "n"),
+        ("n", _members(group), "n"),
         ("", value, "n"),
         ("violation" if violation else "", violation + mark, off),
         ("", drawing, "chart"),
     )
     head = f'<th scope="row">{escape(group.name)}</th>'
     return f'<tr class="{kind}">{head}{"".join(_cell(*cell) for cell in cells)}</tr>'
+
+
+def _members(group: GroupValue) -> str:
+    """Write how many people count, and of how many, with a mark where they are few."""
+    if not group.estimable:
+        return _count(group.count)
+    counted = _count(round(group.counted))
+    few = " ~" if group.counted < FEW else ""
+    if round(group.counted) == group.count:
+        return counted + few
+    return f'{counted}{few} <span class="quiet">of {_count(group.count)}</span>'
 
 
 def _spread(part: Part, result: ParityResult, of: str) -> str:

@@ -47,7 +47,7 @@ def _table(audit: Audit, section: Section, part: Part) -> Table:
     )
     interval = f"{audit.settings.confidence:.0%} interval"
     table.add_column("group", overflow="fold")
-    for header in ("n", "decisions", interval, "violation", "by chance"):
+    for header in ("n", "counted", "decisions", interval, "violation", "by chance"):
         table.add_column(header, justify="right", no_wrap=True)
     table.add_column("")
     if not audit.settings.hard:
@@ -76,6 +76,7 @@ def _add(
     cells = [
         decisions.name,
         f"{decisions.count:,.0f}",
+        f"{decisions.counted:,.0f}" if decisions.estimable else "0",
         number(decisions.statistic, part.notion),
         f"{low} – {high}" if decisions.estimable else "not estimable",
         "" if everybody else _percent(decisions.violation),
