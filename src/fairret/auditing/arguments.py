@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fairret.auditing import notions as words
 from fairret.auditing.cells import Columns
 from fairret.auditing.source import Source
 from fairret.errors import ArgumentError
-from fairret.sensitive import Intersection
+from fairret.sensitive import Binned, Intersection
 from fairret.sensitive.columns import listing
 from fairret.sensitive.resolve import TraitLike
 from fairret.sensitive.trait import Trait
@@ -71,9 +71,7 @@ def wanted_statistics(
     return statistics
 
 
-def check_columns(
-    source: Source, columns: Columns, bins: Mapping[str, Sequence[float]]
-) -> None:
+def check_columns(source: Source, columns: Columns) -> None:
     """Require that every column is there, and has one role."""
     wanted = dict.fromkeys(columns.traits, "sensitive")
     for argument in ("score", "label", "weight"):
@@ -86,9 +84,10 @@ def check_columns(
                 )
             wanted[column] = argument
     source.check_columns(wanted)
-    for column in bins:
+    for column, edges in columns.bins.items():
         if column not in columns.traits:
             raise ArgumentError(
                 f"`bins` must be of columns that `sensitive` names; got {column!r}, "
                 f"and there are {listing(columns.traits)}. Add it to `sensitive`."
             )
+        Binned(column, edges)  # it checks the edges

@@ -7,7 +7,7 @@ one pass, and traits can be binned and crossed afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ class Columns(NamedTuple):
     weight: str | None
     traits: tuple[str, ...]
     exact: frozenset[str]  # traits whose numbers must not be rounded
+    bins: Mapping[str, Sequence[float]]  # where the user wants traits to be cut
 
 
 @dataclass
@@ -70,6 +71,7 @@ class CellTable:
     logits: bool
     max_categories: int
     left: Left = field(default_factory=Left)
+    rounded: set[str] = field(default_factory=set)  # traits
     points: dict[Hashable, Numbers] = field(default_factory=dict)  # of scores, by label
     _known: list[dict[Hashable, int]] = field(init=False)
     _place: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -174,9 +176,13 @@ class CellTable:
         x = as_numbers(coded.categories)
         if x is None:
             raise _too_many(name, len(coded.categories), self.max_categories)
-        if len(x) <= MANY:
+        if name in self.columns.bins:
+            grid = as_coded(_lower_ends(x, self.columns.bins[name]))
+        elif len(x) <= MANY:
             return coded
-        grid = as_coded(on_grid(x, DIGITS))
+        else:
+            self.rounded.add(name)
+            grid = as_coded(on_grid(x, DIGITS))
         return Coded(np.append(grid.codes, -1)[coded.codes], grid.categories)
 
     def _checked(self, h: Numbers) -> Numbers:
@@ -187,11 +193,11 @@ class CellTable:
                     f"`score` must be finite; column {self.columns.score!r} has values "
                     f"from {low:g} to {high:g}. Look for a division by zero."
                 )
-            return np.asarray(1 / (1 + np.exp(-h)))
+            return np.exp(-np.logaddexp(0, -h))  # 1 / (1 + exp(-h)) may overflow
         if low < 0 or high > 1:
             raise RangeError(
                 f"`score` must lie in [0, 1]; column {self.columns.score!r} has values "
-                f"from {low:g} to {high:g}. Scale them, or say that they are logits "
+                f"from {low:.9g} to {high:.9g}. Scale them, or say that they are logits "
                 "with `logits` (`--logits`)."
             )
         return h
@@ -231,6 +237,12 @@ def _cells(
     first[cell[::-1]] = np.arange(len(cell))[::-1]
     occurs = first >= 0
     return (np.cumsum(occurs) - 1)[cell], first[occurs]
+
+
+def _lower_ends(x: Numbers, edges: Sequence[float]) -> Numbers:
+    """Replace every number by one that stands for its bin."""
+    ends = np.array([np.nextafter(edges[0], -np.inf), *edges])
+    return ends[np.searchsorted(edges, x, side="right")]
 
 
 def _numbers(argument: str, name: str, chunk: Chunk) -> Numbers:

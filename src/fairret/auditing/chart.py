@@ -45,14 +45,15 @@ def scale_of(result: ParityResult, notion: Notion) -> Scale:
         low, high = max(low, 0.0), min(high, 1.0)
     elif result.everybody.low >= 0:  # a ratio of counts; one group may be far off
         low, high = max(low, 0.0), min(high, 6 * max(overall, 1e-9))
-    step = _round_step((high - low) / TICKS)
+    span = max(high - low, 1e-9 * abs(high))  # ends that differ by rounding alone
+    step = _round_step(span / TICKS)
     low, high = math.floor(low / step) * step, math.ceil(high / step) * step
     return Scale(low, high if high > low else low + step)
 
 
 def _round_step(step: float) -> float:
     """The next of 1, 2, 5 times a power of ten."""
-    if step <= 0:
+    if step < 1e-9:  # all the same
         return 0.01
     power = 10.0 ** math.floor(math.log10(step))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))

@@ -8,9 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fairret.errors import DtypeError
 from fairret.sensitive.columns import Column
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
+LOWEST_PLACE = -300  # a power of ten below this one is no float any more
 
 
 class Coded:
@@ -59,15 +61,28 @@ def from_values(name: str, values: object) -> Values:
     return Coded(column.distinct.codes, column.distinct.values)
 
 
-def from_arrow(array: Any) -> Values:
-    """Read a column of a file; text that is blank is missing."""
+def from_arrow(name: str, array: Any) -> Values:
+    """Read a column of a file; text that is blank is missing.
+
+    Raises:
+        DtypeError: If the column holds lists, say.
+    """
     import pyarrow as pa
 
     kind = array.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
-    if pa.types.is_decimal(kind):
-        return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if pa.types.is_nested(kind):
+        raise DtypeError(
+            f"Column {name!r} of `data` must hold plain values such as text or "
+            f"numbers; got {kind}. Write one value for each row."
+        )
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+    ):
+        # not safe: from 2^53 on whole numbers lose digits, as in a data frame
+        amounts = array.cast(pa.float64(), safe=False)
+        return np.asarray(amounts.to_numpy(zero_copy_only=False))
     if not pa.types.is_dictionary(kind):
         if not pa.types.is_boolean(kind):
             array = array.cast(pa.string())
@@ -94,6 +109,8 @@ def as_coded(values: Values) -> Coded:
 
 def as_numbers(values: Sequence[Hashable]) -> Numbers | None:
     """Read values, text among them, as numbers; None if one of them is none."""
+    if any(isinstance(value, str) and "_" in value for value in values):
+        return None  # Python reads 20_29 as 2029
     try:
         x = np.array([float(value) for value in values])  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -102,8 +119,14 @@ def as_numbers(values: Sequence[Hashable]) -> Numbers | None:
 
 
 def on_grid(x: Numbers, digits: int) -> Numbers:
-    """Round down to so many significant digits, so that few values are different."""
+    """Round down to so many significant digits, so that few values are different.
+
+    The result is the float that a reader of the digits gets, and never above x: a
+    number is on the same side of an edge of so many digits as what it is rounded to.
+    """
     size = np.where(x == 0, 1, np.abs(x))
-    unit = 10.0 ** (np.floor(np.log10(size)) - digits + 1)
-    grid: Numbers = np.round(np.floor(x / unit + 1e-9) * unit, 12)
-    return grid
+    place = np.maximum(np.floor(np.log10(size)) - digits + 1, LOWEST_PLACE)
+    up, down = 10.0 ** np.maximum(place, 0), 10.0 ** np.maximum(-place, 0)
+    nearest = np.round(x / up * down)
+    grid: Numbers = nearest * up / down
+    return np.where(grid > x, (nearest - 1) * up / down, grid)

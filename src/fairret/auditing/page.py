@@ -123,7 +123,8 @@ def _section(audit: Audit, section: Section) -> str:
         f'<section><h2 id="{_anchor(section)}">{escape(section.title)}</h2>'
         f'<p class="verdict{" beyond" if beyond else ""}">{verdict}</p>'
     )
-    return head + "".join(_part(audit, section, part) for part in section.parts)
+    parts = (_part(audit, section, part) for part in section.parts)
+    return f"{head}{''.join(parts)}</section>"
 
 
 def _part(audit: Audit, section: Section, part: Part) -> str:

@@ -15,6 +15,7 @@ from fairret.auditing.arguments import (
     wanted_statistics,
 )
 from fairret.auditing.cells import CellTable, Columns
+from fairret.auditing.column import as_numbers
 from fairret.auditing.report import Audit, Part, Section, Settings
 from fairret.auditing.source import Source, Tick, open_source
 from fairret.auditing.traits import columns_of, exact_columns, find_groups
@@ -100,8 +101,10 @@ def audit(
     check_share("threshold", threshold)
     check_share("confidence", confidence)
     source = open_source(data, delimiter)
-    columns = Columns(score, label, weight, columns_of(listed), exact_columns(listed))
-    check_columns(source, columns, bins or {})
+    columns = Columns(
+        score, label, weight, columns_of(listed), exact_columns(listed), bins or {}
+    )
+    check_columns(source, columns)
     table = CellTable(columns, threshold, logits, max_categories)
     wanted = (score, label, weight, *columns.traits)
     names = [name for name in wanted if name is not None]
@@ -110,7 +113,7 @@ def audit(
         table.add(chunk)
     rows = _check_rows(table, source)
     classes = _classes(table, positive)
-    groups = find_groups(table, listed, bins or {})
+    groups = find_groups(table, listed)
     total = moments_of_cells(
         _as_cells(table, classes),
         groups.s,
@@ -170,14 +173,14 @@ def _classes(table: CellTable, positive: Hashable | None) -> dict[Hashable, int]
         return dict.fromkeys(found, 0)
     name = table.columns.label
     if positive is not None:
-        classes = {value: int(text(value) == text(positive)) for value in found}
+        classes = {value: int(_word(value) == _word(positive)) for value in found}
         if not any(classes.values()):
             raise RangeError(
                 f"`positive` must be a value of the label; got {positive!r}, and "
                 f"column {name!r} has {listing(found)}. Write it as it is in the data."
             )
         return classes
-    words_of = {value: text(value).strip().lower() for value in found}
+    words_of = {value: _word(value).lower() for value in found}
     strange = [value for value, word in words_of.items() if word not in YES | NO]
     if strange:
         raise RangeError(
@@ -186,6 +189,12 @@ def _classes(table: CellTable, positive: Hashable | None) -> dict[Hashable, int]
             f"(`--positive {text(found[0])}`), say."
         )
     return {value: int(word in YES) for value, word in words_of.items()}
+
+
+def _word(value: Hashable) -> str:
+    """Write a label so that 1, 1.0 and the texts of both are the same."""
+    number = as_numbers([value]) if isinstance(value, str) else None
+    return text(value if number is None else float(number[0])).strip()
 
 
 def _positive_label(classes: Mapping[Hashable, int]) -> str | None:

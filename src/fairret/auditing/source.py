@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 
 from fairret.auditing.column import Values, from_arrow, from_values
 from fairret.errors import (
+    ArgumentError,
     DataFileError,
     DtypeError,
     MissingExtraError,
@@ -166,11 +168,19 @@ class CsvSource(Source):
 
     def __init__(self, path: Path, delimiter: str | None) -> None:
         _require_pyarrow()
+        if delimiter is not None and not re.fullmatch(
+            r'[^"\r\n\x80-\U0010ffff]', delimiter
+        ):
+            raise ArgumentError(
+                f"`delimiter` must be a single character of ASCII, no quote or line "
+                f"end; got {delimiter!r}. Leave it out to have it found."
+            )
         self.description = path.name
         self._path = path
         with _readable(path), self._open(lambda share: None) as file:
             head = bytes(file.read(HEAD)).decode("utf-8-sig", "replace")
-        first = head.split("\n", 1)[0]
+        head = head.lstrip("\r\n")  # pyarrow, too, begins where something is
+        first = re.split(r"[\r\n]", re.sub(r'"[^"]*"', "", head), maxsplit=1)[0]
         self._delimiter = delimiter or max(DELIMITERS, key=first.count)
         lines = csv.reader(io.StringIO(head, newline=""), delimiter=self._delimiter)
         self.names = tuple(next(lines, []))
@@ -180,7 +190,7 @@ class CsvSource(Source):
 
         file = pa.PythonFile(_Counted(self._path, tick), mode="r")
         kinds = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
-        kind = kinds.get(self._path.suffix)
+        kind = kinds.get(self._path.suffix.lower())
         return pa.CompressedInputStream(file, kind) if kind else file
 
     def chunks(
@@ -191,7 +201,7 @@ class CsvSource(Source):
         from pyarrow import csv as arrow_csv
 
         text = pa.dictionary(pa.int32(), pa.string())
-        with _readable(self._path):
+        with _readable(self._path), self._numbers_only():
             stream = arrow_csv.open_csv(
                 self._open(tick),
                 read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
@@ -209,9 +219,26 @@ class CsvSource(Source):
             )
             for batch in stream:
                 yield {
-                    name: from_arrow(column)
+                    name: from_arrow(name, column)
                     for name, column in zip(columns, batch.columns, strict=True)
                 }
+
+    @contextmanager
+    def _numbers_only(self) -> Iterator[None]:
+        """Name the column that holds text where numbers should be."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            found = re.search(r"column #(\d+): (.*) error to double: (.*)", str(error))
+            if found is None:
+                raise
+            raise DtypeError(
+                f"Column {self.names[int(found[1])]!r} of {self.description} must hold "
+                f"numbers; got one that is none ({found[2]} error: {found[3]}). Write "
+                "it anew, or name another column."
+            ) from error
 
 
 class ParquetSource(Source):
@@ -236,7 +263,7 @@ class ParquetSource(Source):
         with _readable(self._path):
             for batch in self._file.iter_batches(ROWS, columns=list(columns)):
                 done += batch.num_rows
-                yield {name: from_arrow(batch.column(name)) for name in columns}
+                yield {name: from_arrow(name, batch.column(name)) for name in columns}
                 tick(done / max(1, rows))
 
 

@@ -56,15 +56,12 @@ def exact_columns(listed: Sequence[TraitLike]) -> frozenset[str]:
     return frozenset(columns_of(own))
 
 
-def find_groups(
-    table: CellTable, listed: Sequence[TraitLike], bins: Mapping[str, Sequence[float]]
-) -> Groups:
+def find_groups(table: CellTable, listed: Sequence[TraitLike]) -> Groups:
     """Make groups of the cells.
 
     Args:
         table: The cells.
         listed: The traits as the user named them.
-        bins: Where to cut the amounts in these columns.
 
     Raises:
         RangeError: If a column has no values, or too many.
@@ -79,9 +76,7 @@ def find_groups(
                 f"`sensitive` must name columns with values; {name!r} has none in any "
                 f"of the {missing[name]} rows. Leave it out."
             )
-    guess = {
-        name: _guess(name, column, rows, bins.get(name)) for name, column in raw.items()
-    }
+    guess = {name: _guess(name, column, rows, table) for name, column in raw.items()}
     traits = [_resolved(trait, guess) for trait in listed]
     numeric = _numeric_columns(traits)
     data: dict[str, Values] = {
@@ -95,22 +90,26 @@ def find_groups(
     return Groups(encoder.names, encoder.traits, s, missing, encoder.dropped)
 
 
-def _guess(
-    name: str, column: Coded, rows: Numbers, edges: Sequence[float] | None
-) -> Trait:
+def _guess(name: str, column: Coded, rows: Numbers, table: CellTable) -> Trait:
     """Amounts are cut in bins of about equal size; all else are categories."""
-    if edges is not None:
-        return Binned(name, edges)
+    if name in table.columns.bins:
+        return Binned(name, table.columns.bins[name])
     size = len(column.categories) + 1
     count = np.bincount(column.codes + 1, rows, size)[1:].astype(np.float64)
     x = as_numbers(column.categories)
     if x is None:
         return Categorical(name, categories=_in_order(column.categories))
     order = np.argsort(x, kind="stable")
+    if name in table.rounded:
+        x = on_grid(x, DIGITS)  # another chunk may have had few enough to keep them
+        if x.min() == x.max():
+            raise RangeError(
+                "`sensitive` must name columns of text, or of numbers that differ in "
+                f"their first {DIGITS} digits; all of {name!r} begin like {x[0]:.12g}. "
+                "Say with `bins` (`--bins`) where to cut them."
+            )
     if len(x) > FEW:
-        edges = _equal_bins(x[order], count[order])
-        if edges:
-            return Binned(name, edges)
+        return Binned(name, _equal_bins(x[order], count[order]))
     return Categorical(name, categories=[column.categories[k] for k in order])
 
 
@@ -120,11 +119,13 @@ def _equal_bins(x: Numbers, count: Numbers) -> list[float]:
     cuts = np.searchsorted(below, np.arange(1, BINS) / BINS, side="right")
     edges = np.unique(x[np.minimum(cuts, len(x) - 1)])
     edges = edges[edges > x[0]]
+    if not len(edges):  # most rows have the lowest number
+        edges = np.unique(x)[1:2]
     for digits in range(2, DIGITS + 1):
         rounded = np.unique(on_grid(edges, digits))
         if len(rounded) == len(edges) and (rounded > x[0]).all():
             return [float(edge) for edge in rounded]
-    return [float(edge) for edge in np.unique(on_grid(edges, DIGITS))]
+    return [float(edge) for edge in edges]
 
 
 def _in_order(values: Sequence[Hashable]) -> list[Hashable]:

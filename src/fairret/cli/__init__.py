@@ -10,8 +10,9 @@ def main() -> None:
     except ImportError as error:
         if error.name is None or error.name.startswith("fairret"):
             raise
-        sys.exit(
+        sys.stderr.write(
             f"fairret: the command needs {error.name}, which is not installed. "
-            "Run `pip install 'fairret[cli]'`."
+            "Run `pip install 'fairret[cli]'`.\n"
         )
+        sys.exit(2)  # 1 would say that an audit found a violation
     app()

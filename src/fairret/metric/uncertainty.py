@@ -246,7 +246,9 @@ def _spectrum(departure: Departure) -> tuple[Tensor, Tensor, Tensor]:
     sd = sd.masked_fill((sd == 0) | ~departure.estimable.flatten(-2), torch.inf)
     cov = departure.covariance
     matrix = cov.reshape(*cov.shape[:-4], sd.shape[-1], sd.shape[-1])
-    values, vectors = torch.linalg.eigh(matrix / (sd[..., None] * sd[..., None, :]))
+    # one after the other: the product of two small deviations may be no float
+    matrix = (matrix / sd[..., None] / sd[..., None, :]).nan_to_num(nan=0.0)
+    values, vectors = torch.linalg.eigh(matrix)
     return values, vectors, sd
 
 

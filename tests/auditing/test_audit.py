@@ -1,0 +1,203 @@
+"""An audit equals the metrics on the same rows, wherever these come from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairret
+from fairret.auditing import source
+from fairret.sensitive import Binned, Categorical, Continuous, Intersection, Soft
+from people import assert_same, by_rows, people
+
+NOTIONS = ["pr", "tpr", "ppv", "fn_fp", "accuracy", "tpr+fpr"]
+AGE = Binned("age", [30, 47.5])
+OPTIONS = {"score": "p", "label": "y", "notions": NOTIONS, "threshold": 0.45}
+
+
+def stored(frame, kind, folder):
+    """Put a table where an audit may find it."""
+    if kind == "csv":
+        frame.to_csv(folder / "people.csv", index=False)
+        return folder / "people.csv"
+    if kind == "parquet":
+        frame.to_parquet(folder / "people.parquet", row_group_size=60)
+        return folder / "people.parquet"
+    return frame.to_dict("list") if kind == "mapping" else frame
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Cut 211 rows in six chunks, and their file in a dozen blocks."""
+    monkeypatch.setattr(source, "ROWS", 37)
+    monkeypatch.setattr(source, "BLOCK", 1 << 10)
+
+
+@pytest.mark.parametrize("kind", ["frame", "mapping", "csv", "parquet"])
+def test_audit_equals_the_metrics_on_the_rows(kind, tmp_path):
+    frame = people()
+    data = stored(frame, kind, tmp_path)
+    found = fairret.audit(data, sensitive=["sex", "race", AGE], **OPTIONS)
+    assert_same(
+        found.results, by_rows(frame, ["sex", "race", AGE], NOTIONS, threshold=0.45)
+    )
+    assert found.settings.rows == len(frame)
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+@pytest.mark.usefixtures("small_chunks")
+def test_chunks_change_nothing_even_if_a_category_comes_late(kind, tmp_path):
+    frame = people(seed=1)
+    assert set(frame["race"][185:]) > set(frame["race"][:185])
+    data = stored(frame, kind, tmp_path)
+    shares = []
+    found = fairret.audit(
+        data,
+        sensitive=["race", "sex"],
+        weight="w",
+        bins={"age": [41.25]},
+        intersections=[("sex", "age")],
+        min_size=7,
+        progress=shares.append,
+        **OPTIONS,
+    )
+    traits = ["race", "sex", Intersection("sex", Binned("age", [41.25]), min_size=7)]
+    expected = by_rows(frame, traits, NOTIONS, weight="w", threshold=0.45)
+    assert_same(found.results, expected)
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_logits_are_squeezed_first():
+    frame = people(seed=2)
+    frame["p"] = np.log(frame["p"] + 1e-9) - np.log1p(1e-6 - frame["p"])
+    frame.loc[3, "p"], frame.loc[4, "p"] = -900.0, 900.0  # exp of these overflows
+    found = fairret.audit(frame, sensitive="sex", logits=True, **OPTIONS)
+    expected = by_rows(frame, ["sex"], NOTIONS, threshold=0.45, pred_as_logit=True)
+    assert_same(found.results, expected)
+
+
+def test_small_intersections_are_dropped_and_told():
+    frame = people(seed=3)
+    found = fairret.audit(
+        frame,
+        sensitive=["sex", "race"],
+        intersections=[("sex", "race")],
+        min_size=15,
+        **OPTIONS,
+    )
+    traits = ["sex", "race", Intersection("sex", "race", min_size=15)]
+    assert_same(found.results, by_rows(frame, traits, NOTIONS, threshold=0.45))
+    sizes = frame.groupby(["sex", "race"]).size()
+    small = {f"sex={s} × race={r}": k for (s, r), k in sizes.items() if k < 15}
+    assert small
+    assert found.settings.dropped == small
+
+
+def test_traits_of_all_kinds_are_taken():
+    frame = people(seed=4).assign(
+        f=np.linspace(0, 1, 211), m=lambda x: 1 - x["f"], age=lambda x: x["age"] // 1
+    )
+    traits = [
+        Categorical("race", categories=["late", "b", "a", "c"]),
+        Continuous("age"),
+        Soft("f", "m"),
+        AGE,
+    ]
+    found = fairret.audit(frame, sensitive=traits, **OPTIONS)
+    assert_same(found.results, by_rows(frame, traits, NOTIONS, threshold=0.45))
+
+
+def test_confidence_reaches_the_intervals():
+    frame = people(seed=5)
+    found = fairret.audit(frame, sensitive="sex", confidence=0.8, **OPTIONS)
+    expected = by_rows(frame, ["sex"], NOTIONS, threshold=0.45, confidence=0.8)
+    assert_same(found.results, expected)
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+@pytest.mark.usefixtures("small_chunks")
+def test_rows_without_score_label_or_weight_are_left_out_and_counted(kind, tmp_path):
+    frame = people(seed=6)
+    frame.loc[5:9, "p"] = np.nan
+    frame["y"] = frame["y"].astype(float)
+    frame.loc[8:15, "y"] = np.nan  # two of them have no score either
+    frame.loc[16:18, "w"] = np.nan
+    frame.loc[100:103, "sex"] = None
+    data = stored(frame, kind, tmp_path)
+    found = fairret.audit(data, sensitive="sex", weight="w", **OPTIONS)
+    kept = frame.drop(index=range(5, 19))
+    expected = by_rows(kept, ["sex"], NOTIONS, weight="w", threshold=0.45)
+    assert_same(found.results, expected)
+    assert found.settings.left == {"score": 5, "label": 6, "weight": 3}
+    assert found.settings.missing == {"sex": 4}
+
+
+def test_without_a_label_only_demographic_parity_is_measured():
+    frame = people(seed=7)
+    found = fairret.audit(frame, score="p", sensitive="sex", threshold=0.3)
+    assert_same(found.results, by_rows(frame, ["sex"], ["pr"], threshold=0.3))
+    assert found.settings.label is None
+
+
+def test_default_notions_are_those_of_the_paper():
+    found = fairret.audit(people(), score="p", label="y", sensitive="sex")
+    wanted = ["pr", "tpr", "fpr", "ppv", "for", "accuracy", "fn_fp"]
+    assert list(found.results) == wanted
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
+def test_decisions_may_take_the_place_of_scores(kind, tmp_path):
+    frame = people(seed=8)
+    frame["p"] = (frame["p"] > 0.4).astype(int)
+    data = stored(frame, kind, tmp_path)
+    found = fairret.audit(data, sensitive="race", **OPTIONS)
+    assert_same(found.results, by_rows(frame, ["race"], NOTIONS, threshold=0.45))
+    assert found.settings.hard
+    assert "the decisions" in found._repr_html_()
+    assert "The same of the scores" not in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("no", "yes", "positive"),
+    [
+        (False, True, None),
+        ("no", "yes", None),
+        ("False", "TRUE", None),
+        ("N", "y", None),
+        (0.0, 1.0, None),
+        ("0.0", "1.0", None),  # what pandas writes for 0 and 1 if one is missing
+        ("bad", "good", "good"),
+        (2, 1, 1),
+        (2, 1, "1"),
+        (-1, 1, 1),
+        ("1.0", "2.0", 2),
+    ],
+)
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_labels_may_be_spelled_otherwise(kind, no, yes, positive, tmp_path):
+    frame = people(seed=9)
+    spelled = frame.assign(y=[yes if y else no for y in frame["y"]])
+    data = stored(spelled, kind, tmp_path)
+    found = fairret.audit(data, sensitive="sex", positive=positive, **OPTIONS)
+    assert_same(found.results, by_rows(frame, ["sex"], NOTIONS, threshold=0.45))
+
+
+def test_all_other_labels_count_as_negative_if_the_positive_is_named():
+    frame = people(seed=10)
+    three = frame.assign(y=frame["y"].map({1: "hired", 0: "no"}))
+    three.loc[three.index[three["y"] == "no"][::2], "y"] = "later"
+    found = fairret.audit(three, sensitive="sex", positive="hired", **OPTIONS)
+    assert_same(found.results, by_rows(frame, ["sex"], NOTIONS, threshold=0.45))
+    assert found.settings.positive == "hired"
+
+
+def test_the_frame_may_have_numbers_as_column_names():
+    frame = people(seed=11)
+    numbered = pd.DataFrame(dict(enumerate(frame[["y", "p", "sex"]].to_numpy().T)))
+    found = fairret.audit(numbered, score="1", label="0", sensitive="2", notions=["pr"])
+    expected = by_rows(frame, ["sex"], ["pr"], threshold=0.5)["pr"].decisions
+    assert found.results["pr"].decisions.statistic.tolist() == pytest.approx(
+        expected.statistic.tolist(),
+        rel=1e-12,  # the same sums
+    )

@@ -1,0 +1,219 @@
+"""Bad input: one message on standard error, no traceback, exit code 2."""
+
+import gzip
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+import fairret
+from fairret.cli.app import app
+from fairret.errors import (
+    ArgumentError,
+    DataFileError,
+    DtypeError,
+    FairretError,
+    NameNotFoundError,
+    RangeError,
+    ShapeError,
+)
+from people import people
+
+N = 211
+FRAME = people(N)
+BASE = {"score": "p", "label": "y", "sensitive": "sex"}
+
+
+def csv(**columns):
+    return FRAME.assign(**columns).to_csv(index=False)
+
+
+def with_row(row, frame=FRAME[["y", "p", "sex"]]):
+    return frame.to_csv(index=False) + row
+
+
+# content of the file, options instead of the usual ones, message
+FILES = {
+    "missing column": (
+        csv(),
+        ["--score", "pp"],
+        r"`score` must name.*Did you mean 'p'",
+    ),
+    "missing trait": (csv(), ["--sensitive", "rase"], r"Did you mean 'race'\?"),
+    "missing label": (csv(), ["--label", "Y1"], "got 'Y1', and there are 'y', 'p'"),
+    "three labels": (csv(y=np.arange(N) % 3), [], "must be 0 or 1.* '0', '1', '2'"),
+    "words as labels": (csv(y=["in", "out", "in"] * 70 + ["in"]), [], "'in', 'out'"),
+    "amounts as labels": (csv(y=FRAME["age"]), [], "`label` must have two values"),
+    "positive that is none": (csv(), ["--positive", "2"], "`positive` must be a value"),
+    "score above 1": (csv(p=FRAME["p"] + 0.5), [], r"must lie in \[0, 1\].*--logits"),
+    "score below 0": (csv(p=FRAME["p"] - 0.5), [], r"must lie in \[0, 1\]"),
+    "infinite logit": (csv(p=np.inf), ["--logits"], "`score` must be finite"),
+    "text as score": (csv(p="high"), [], "Column 'p' of bad.csv must.*'high'"),
+    "no score at all": (csv(p=None), [], "211 have no score"),
+    "no trait at all": (csv(sex=None), [], "'sex' has none in any of the 211 rows"),
+    "identifier as trait": (
+        "y,p,sex\n" + "".join(f"{k % 2},0.5,id{k}\n" for k in range(10_000)),
+        [],
+        r"at most 100 categories.*10000 or more",
+    ),
+    "empty file": ("", [], "bad.csv is empty"),
+    "blank file": ("\n\n", [], "there are none"),
+    "header alone": ("y,p,sex\n", [], "at least one row; bad.csv has none"),
+    "header without a line end": ("y,p,sex", [], "bad.csv cannot be read"),
+    "row too short": (with_row("1,0.5\n"), [], "Row #213: Expected 3 columns, got 2"),
+    "row too long": (with_row("1,0.5,f,4\n"), [], "Expected 3 columns, got 4"),
+    "not UTF-8": (with_row("1,0.5,é\n").encode("latin1"), [], "invalid UTF8"),
+    "UTF-16": (with_row("").encode("utf-16"), [], "must name a column"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), [], "must name a column"),
+    "two columns of a name": ("y,p,p,sex\n1,0,0,f\n", [], "has 2 times"),
+    "negative weight": (
+        csv(w=FRAME["w"] - 1),
+        ["--weight", "w"],
+        "`weight` must be fin",
+    ),
+    "weight as text": (csv(w="heavy"), ["--weight", "w"], "Column 'w' .*'heavy'"),
+    "unknown notion": (csv(), ["--notion", "tprr"], "(?i)tpr"),
+    "limit of zero": (csv(), ["--fail-above", "0"], "`--fail-above` must be positive"),
+    "limit of nothing": (csv(), ["--fail-above", "nan"], "must be positive; got nan"),
+    "threshold": (csv(), ["--threshold", "1.5"], "`threshold` must be between 0 and 1"),
+    "confidence": (
+        csv(),
+        ["--confidence", "1"],
+        "`confidence` must be between 0 and 1",
+    ),
+    "score as trait": (csv(), ["--sensitive", "p"], "must be different columns.*'p'"),
+    "score as label": (csv(), ["--label", "p"], "`label` and `score`|`score` and `la"),
+    "bins of nothing": (csv(), ["--bins", "age"], "Write `--bins age=30,50`"),
+    "bins of another": (csv(), ["--bins", "age=3"], "columns that `sensitive` names"),
+    "bins that fall": (csv(), ["--bins", "sex=3,2"], "numbers that increase"),
+    "bins of text": (csv(), ["--bins", "sex=3"], r"'sex' has \['"),
+    "crossed alone": (csv(), ["--intersect", "sex"], "at least two columns"),
+    "crossed too far": (
+        csv(),
+        ["--intersect", "sex,race", "--min-size", "500"],
+        "Lower",
+    ),
+    "no categories": (csv(), ["--max-categories", "0"], "at most 0 categories"),
+    "delimiter": (csv(), ["--delimiter", ",,"], "`delimiter` must be a single char"),
+    "bins that are no numbers": (
+        csv(),
+        ["--bins", "sex=1,x"],
+        "`--bins` must be a col",
+    ),
+}
+
+
+def run(path, *options):
+    usual = {"--score": "p", "--label": "y", "--sensitive": "sex"}
+    given = [x for pair in usual.items() if pair[0] not in options for x in pair]
+    return CliRunner().invoke(app, ["audit", str(path), *given, *options])
+
+
+def assert_one_sentence(result, message):
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("fairret: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+    with pytest.raises(FairretError, match=message):
+        raise FairretError(result.stderr)
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_bad_input_is_told_in_one_sentence(case, tmp_path):
+    content, options, message = FILES[case]
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert_one_sentence(run(path, *options), message)
+
+
+def test_file_that_does_not_exist_has_near_names(tmp_path):
+    (tmp_path / "people.csv").write_text("y\n")
+    assert_one_sentence(run(tmp_path / "peopel.csv"), "Did you mean 'people.csv'")
+    assert_one_sentence(run(tmp_path / "no" / "x.csv"), "which is not a file")
+    assert_one_sentence(run(tmp_path), "which is not a file")
+
+
+def test_truncated_files_are_told(tmp_path):
+    FRAME.to_parquet(tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    for name, content in {
+        "cut.parquet": whole[: len(whole) // 2],
+        "cut.csv.gz": gzip.compress(csv().encode())[:-500],
+        "false.csv.gz": csv().encode(),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        assert_one_sentence(run(tmp_path / name), f"{name} cannot be read")
+    damaged = bytearray(whole)
+    damaged[40:900] = bytes(860)
+    (tmp_path / "damaged.parquet").write_bytes(damaged)
+    assert_one_sentence(run(tmp_path / "damaged.parquet"), "damaged.parquet cannot be")
+
+
+def test_lists_in_parquet_are_told(tmp_path):
+    table = pa.Table.from_pandas(FRAME).append_column("x", pa.array([[1]] * N))
+    pa.parquet.write_table(table, tmp_path / "lists.parquet")
+    result = run(tmp_path / "lists.parquet", "--sensitive", "x")
+    assert_one_sentence(result, "Column 'x' of `data` must hold plain values")
+
+
+def test_report_that_cannot_be_written_is_told(tmp_path):
+    FRAME.to_csv(tmp_path / "people.csv", index=False)
+    for target in (tmp_path / "no" / "report.html", tmp_path):
+        result = run(tmp_path / "people.csv", "--report", str(target))
+        assert_one_sentence(result, "report.html|directory")
+
+
+@pytest.mark.skipif(
+    not getattr(os, "geteuid", int)(), reason="nothing is forbidden to root"
+)
+def test_file_that_may_not_be_read_is_told(tmp_path):
+    path = tmp_path / "secret.csv"
+    path.write_text(csv())
+    path.chmod(0)
+    assert_one_sentence(run(path), "Permission denied")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"data": [1, 2]}, DtypeError, "`data` must be a data frame.*got list"),
+        ({"data": "people.csv"}, DataFileError, "which is not a file"),
+        (
+            {"data": {"y": [1], "p": [0.5], "sex": ["f", "m"]}},
+            RangeError,
+            "same length",
+        ),
+        ({"data": pd.DataFrame({"y": [], "p": [], "sex": []})}, ShapeError, "one row"),
+        ({"score": "q"}, NameNotFoundError, "`score` must name a column of `data`"),
+        ({"sensitive": []}, ArgumentError, "`sensitive` must name at least one"),
+        ({"notions": []}, ArgumentError, "`notions` must name at least one"),
+        ({"label": None, "notions": ["tpr"]}, ArgumentError, "`label` is required by"),
+        ({"intersections": ["sex"]}, ArgumentError, "sets of at least two columns"),
+        ({"data": FRAME.assign(p="a")}, DtypeError, "`score` must hold numbers; .*'a'"),
+        (
+            {
+                "data": FRAME.loc[FRAME.index.repeat(20)].assign(
+                    age=np.arange(20 * N) + 10**8
+                ),
+                "sensitive": "age",
+            },
+            RangeError,
+            "differ in their first 4 digits; all of 'age' begin like 100000000",
+        ),
+        ({"threshold": "0.5"}, DtypeError, "`threshold` must be a number"),
+    ],
+)
+def test_call_refuses_what_it_cannot_use(change, error, message):
+    options = {**BASE, "data": FRAME, **change}
+    with pytest.raises(error, match=message):
+        fairret.audit(options.pop("data"), **options)
+
+
+def test_limit_of_above_must_be_positive():
+    with pytest.raises(RangeError, match="`limit` must be"):
+        fairret.audit(FRAME, **BASE).above(0)

@@ -1,0 +1,144 @@
+"""Files as people have them: other delimiters, compressed, quoted, typed."""
+
+import bz2
+import gzip
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import fairret
+from fairret.auditing import source
+from people import people
+
+N = 211
+FRAME = people(N)[["y", "p", "sex"]]
+TEXT = FRAME.to_csv(index=False)
+
+
+def groups(path, column="sex", **options):
+    """Tell the groups' names and sizes."""
+    found = fairret.audit(
+        path, score="p", label="y", sensitive=column, notions=["pr"], **options
+    )
+    return {
+        name: group.count
+        for name, group in found.results["pr"].decisions.groups.items()
+    }
+
+
+SIZES = {f"sex={k}": float(v) for k, v in FRAME["sex"].value_counts().items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("semicolon.csv", TEXT.replace(",", ";"), {}),
+        ("table.tsv", TEXT.replace(",", "\t"), {}),
+        ("pipes.txt", TEXT.replace(",", "|"), {}),
+        ("tilde.csv", TEXT.replace(",", "~"), {"delimiter": "~"}),
+        ("windows.csv", TEXT.replace("\n", "\r\n"), {}),
+        ("mac.csv", TEXT.replace("\n", "\r"), {}),
+        ("blank_lines.csv", "\n\n" + TEXT + "\n\n", {}),
+        ("excel.csv", "\ufeff" + TEXT, {}),
+        ("no_line_end.csv", TEXT.rstrip("\n"), {}),
+        ("packed.csv.gz", gzip.compress(TEXT.encode()), {}),
+        ("PACKED.CSV.GZ", gzip.compress(TEXT.encode()), {}),
+        ("packed.csv.bz2", bz2.compress(TEXT.encode()), {}),
+    ],
+)
+def test_text_is_read_however_it_was_written(name, content, options, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert groups(path, **options) == SIZES
+
+
+def test_quoted_fields_may_hold_delimiters_quotes_and_line_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "BLOCK", 1 << 9)
+    names = {"f": "fe,male", "m": 'ma\nle "so called"; x'}
+    frame = FRAME.assign(sex=FRAME["sex"].map(names))
+    frame.to_csv(tmp_path / "quoted.csv", index=False)
+    expected = {f"sex={names[key[-1]]}": size for key, size in SIZES.items()}
+    assert groups(tmp_path / "quoted.csv") == expected
+
+
+def test_quoted_header_does_not_mislead_the_delimiter(tmp_path):
+    frame = FRAME.rename(columns={"sex": "sex; as told; by them;\nor not"})
+    frame.to_csv(tmp_path / "header.csv", index=False)
+    found = groups(tmp_path / "header.csv", frame.columns[2])
+    assert list(found.values()) == [SIZES["sex=f"], SIZES["sex=m"]]
+
+
+def test_column_names_need_not_be_english(tmp_path):
+    frame = FRAME.assign(
+        **{"Geschlecht (ü) = ♀": FRAME["sex"].map({"f": "ж", "m": ""})}
+    )
+    frame.to_csv(tmp_path / "ü.csv", index=False)
+    found = groups(tmp_path / "ü.csv", "Geschlecht (ü) = ♀")
+    assert found == {"Geschlecht (ü) = ♀=ж": SIZES["sex=f"]}  # blank is missing
+
+
+K = np.arange(N) % 3
+TYPES = {
+    "whole": (pa.array(K.astype(np.int8)), ["0", "1", "2"]),
+    "unsigned": (pa.array(K.astype(np.uint64)), ["0", "1", "2"]),
+    "half": (pa.array((K / 2).astype(np.float16)), ["0", "0.5", "1"]),
+    "decimal": (pa.array([Decimal(int(k)) / 4 for k in K]), ["0", "0.25", "0.5"]),
+    "bool": (pa.array([bool(k) for k in K]), ["False", "True"]),
+    "text": (pa.array([f"<{k}>" for k in K], pa.large_string()), ["<0>", "<1>", "<2>"]),
+    "categories": (pa.array(list("zyx")).take(K).dictionary_encode(), ["x", "y", "z"]),
+    "coded numbers": (pa.array(K * 9).dictionary_encode(), ["0", "9", "18"]),
+    "day": (
+        pa.array([date(2020, 5, 1 + k) for k in K]),
+        [f"2020-05-0{k}" for k in (1, 2, 3)],
+    ),
+    "bytes": (pa.array([b"ab"[k % 2 : k % 2 + 1] for k in K]), ["a", "b"]),
+    "nothing at times": (pa.array([None if k else "x" for k in K]), ["x"]),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_columns_of_parquet_may_have_any_plain_type(name, tmp_path):
+    column, values = TYPES[name]
+    table = pa.Table.from_pandas(FRAME).append_column("x", column)
+    pa.parquet.write_table(table, tmp_path / "typed.parquet", row_group_size=50)
+    found = groups(tmp_path / "typed.parquet", "x")
+    assert list(found) == [f"x={value}" for value in values]
+    assert sum(found.values()) == N - column.null_count
+
+
+def test_timestamps_are_categories(tmp_path):
+    column = pa.array([datetime(2020, 5, 1 + k) for k in K])
+    table = pa.Table.from_pandas(FRAME).append_column("x", column)
+    pa.parquet.write_table(table, tmp_path / "typed.parquet")
+    assert [name[:12] for name in groups(tmp_path / "typed.parquet", "x")] == [
+        *("x=2020-05-01", "x=2020-05-02", "x=2020-05-03")
+    ]
+
+
+def test_whole_numbers_beyond_the_floats_are_amounts(tmp_path):
+    column = pa.array([16 * 10**17 + 1 + 10**15 * k for k in range(N)])
+    table = pa.Table.from_pandas(FRAME).append_column("x", column)
+    pa.parquet.write_table(table, tmp_path / "typed.parquet")
+    assert sum(groups(tmp_path / "typed.parquet", "x").values()) == N
+
+
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.uint8(), pa.decimal128(20, 1)])
+def test_decisions_and_labels_of_parquet_may_have_any_plain_type(kind, tmp_path):
+    decisions = (FRAME["p"] > 0.5).astype(int)
+    table = pa.table(
+        {
+            "p": pa.array(decisions).cast(kind),
+            "y": pa.array(FRAME["y"]).cast(kind),
+            "sex": pa.array(FRAME["sex"]),
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "typed.parquet")
+    options = {"score": "p", "label": "y", "sensitive": "sex"}
+    found = fairret.audit(tmp_path / "typed.parquet", **options)
+    expected = fairret.audit(FRAME.assign(p=decisions), **options)
+    assert found.to_dict()["notions"] == expected.to_dict()["notions"]
+    assert found.settings.hard
