@@ -108,6 +108,26 @@ def test_traits_of_all_kinds_are_taken():
     assert_same(found.results, by_rows(frame, traits, NOTIONS, threshold=0.45))
 
 
+def test_order_of_the_rows_is_irrelevant():
+    frame = people(seed=13)
+    options = {"intersections": [("sex", "race")], "min_size": 5, **OPTIONS}
+    found, other = (
+        fairret.audit(x, sensitive=["sex", "race"], **options)
+        for x in (frame, frame.sample(frac=1, random_state=3))
+    )
+    assert_same(found.results, other.results)
+
+
+def test_pandas_categories_keep_their_order():
+    frame = people(seed=12)
+    order = ["late", "b", "c", "nobody", "a"]
+    frame["race"] = pd.Categorical(frame["race"], categories=order)
+    found = fairret.audit(frame, sensitive="race", **OPTIONS)
+    assert_same(found.results, by_rows(frame, ["race"], NOTIONS, threshold=0.45))
+    names = found.results["pr"].scores.names
+    assert names == ("race=late", "race=b", "race=c", "race=a")
+
+
 def test_confidence_reaches_the_intervals():
     frame = people(seed=5)
     found = fairret.audit(frame, sensitive="sex", confidence=0.8, **OPTIONS)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -11,16 +12,20 @@ import pytest
 from typer.testing import CliRunner
 
 import fairret
+from fairret.auditing import cells
 from fairret.cli.app import app
 from fairret.errors import (
     ArgumentError,
     DataFileError,
     DtypeError,
     FairretError,
+    MissingExtraError,
     NameNotFoundError,
     RangeError,
     ShapeError,
 )
+from fairret.sensitive import Continuous, Intersection
+from fairret.statistic import ConditionalPositiveRate
 from people import people
 
 N = 211
@@ -206,12 +211,39 @@ def test_file_that_may_not_be_read_is_told(tmp_path):
             "differ in their first 4 digits; all of 'age' begin like 100000000",
         ),
         ({"threshold": "0.5"}, DtypeError, "`threshold` must be a number"),
+        (
+            {"notions": [ConditionalPositiveRate("age")]},
+            ArgumentError,
+            "must depend on the label alone",
+        ),
+        (
+            {"sensitive": [Intersection("sex", Continuous("age"))]},
+            ArgumentError,
+            "must be one of groups; got Continuous",
+        ),
     ],
 )
 def test_call_refuses_what_it_cannot_use(change, error, message):
     options = {**BASE, "data": FRAME, **change}
     with pytest.raises(error, match=message):
         fairret.audit(options.pop("data"), **options)
+
+
+def test_missing_packages_are_told(monkeypatch, tmp_path):
+    found = fairret.audit(FRAME, **BASE)
+    FRAME.to_csv(tmp_path / "people.csv", index=False)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="`to_frame` needs pandas"):
+        found.to_frame()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match="where pyarrow, which reads files, is"):
+        fairret.audit(tmp_path / "people.csv", **BASE)
+
+
+def test_column_of_too_many_different_numbers_is_told(monkeypatch):
+    monkeypatch.setattr(cells, "MOST_VALUES", 200)
+    with pytest.raises(RangeError, match=r"at most 200 .*'age' has 211 or more"):
+        fairret.audit(FRAME, **{**BASE, "sensitive": Continuous("age")})
 
 
 def test_limit_of_above_must_be_positive():

@@ -72,6 +72,7 @@ class CellTable:
     max_categories: int
     left: Left = field(default_factory=Left)
     rounded: set[str] = field(default_factory=set)  # traits
+    ordered: set[str] = field(default_factory=set)  # traits that declare an order
     points: dict[Hashable, Numbers] = field(default_factory=dict)  # of scores, by label
     _known: list[dict[Hashable, int]] = field(init=False)
     _place: dict[tuple[int, ...], int] = field(default_factory=dict)
@@ -171,6 +172,8 @@ class CellTable:
     def _trait(self, name: str, values: Values) -> Coded:
         """Code a trait; of many different numbers, their first digits are enough."""
         coded = as_coded(values)
+        if coded.ordered:
+            self.ordered.add(name)
         if name in self.columns.exact or len(coded.categories) <= self.max_categories:
             return coded
         x = as_numbers(coded.categories)
@@ -197,8 +200,8 @@ class CellTable:
         if low < 0 or high > 1:
             raise RangeError(
                 f"`score` must lie in [0, 1]; column {self.columns.score!r} has values "
-                f"from {low:.9g} to {high:.9g}. Scale them, or say that they are logits "
-                "with `logits` (`--logits`)."
+                f"from {low:.9g} to {high:.9g}. Scale them, or say with `logits` "
+                "(`--logits`) that they are logits."
             )
         return h
 

@@ -21,19 +21,24 @@ class Coded:
     Args:
         codes: For every row which value it has; -1 for none.
         categories: The values.
+        ordered: Whether the column itself declares their order.
     """
 
     def __init__(
-        self, codes: npt.NDArray[np.intp], categories: Sequence[Hashable]
+        self,
+        codes: npt.NDArray[np.intp],
+        categories: Sequence[Hashable],
+        ordered: bool = False,
     ) -> None:
         self.codes = codes
         self.categories = tuple(categories)
+        self.ordered = ordered
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, rows: slice) -> Coded:
-        return Coded(self.codes[rows], self.categories)
+        return Coded(self.codes[rows], self.categories, self.ordered)
 
     def to_numpy(self) -> npt.NDArray[np.object_]:
         """Write the values out, None where there is none."""
@@ -58,7 +63,7 @@ def from_values(name: str, values: object) -> Values:
     column = Column(name, values)
     if column.kind in "iuf":
         return column.numbers
-    return Coded(column.distinct.codes, column.distinct.values)
+    return Coded(*column.distinct)
 
 
 def from_arrow(name: str, array: Any) -> Values:

@@ -98,7 +98,9 @@ def _guess(name: str, column: Coded, rows: Numbers, table: CellTable) -> Trait:
     count = np.bincount(column.codes + 1, rows, size)[1:].astype(np.float64)
     x = as_numbers(column.categories)
     if x is None:
-        return Categorical(name, categories=_in_order(column.categories))
+        kept = name in table.ordered
+        values = column.categories if kept else _in_order(column.categories)
+        return Categorical(name, categories=values)
     order = np.argsort(x, kind="stable")
     if name in table.rounded:
         x = on_grid(x, DIGITS)  # another chunk may have had few enough to keep them
