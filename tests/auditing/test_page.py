@@ -214,7 +214,7 @@ def test_browser_shows_the_page_and_says_nothing(browse, path, audit):
         assert found in words
 
 
-@pytest.mark.parametrize("width", [390, 700, 1000])
+@pytest.mark.parametrize("width", [320, 390, 660, 1000])
 def test_page_is_not_wider_than_the_window(width, browse, text, tmp_path):
     # Headless Chromium has no window below 500 pixels: a frame makes the phone.
     probe = """<script>

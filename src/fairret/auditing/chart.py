@@ -15,7 +15,7 @@ from fairret.auditing.notions import Notion
 from fairret.auditing.report import number
 from fairret.metric.result import GroupValue, ParityResult
 
-MARGIN = 0.05  # of the width, so that marks at the ends are whole
+MARGIN = 0.07  # of the width, so that marks and ticks at the ends are whole
 TICKS = 5
 
 

@@ -84,7 +84,7 @@ def _summary(audit: Audit) -> str:
             (
                 "",
                 "◆ beyond chance" if beyond else "○ within chance",
-                "beyond" if beyond else "",
+                "word beyond" if beyond else "word",
             ),
         )
         rows.append(f"<tr>{name}{''.join(_cell(*cell) for cell in cells)}</tr>")
