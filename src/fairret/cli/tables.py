@@ -29,7 +29,7 @@ class Column(NamedTuple):
 # in a narrow terminal the groups' names need the room most
 COLUMNS = (
     Column("n", "n"),
-    Column("counted", "counted", 84),
+    Column("counted", "counted", 104),
     Column("decisions", "decisions"),
     Column("interval", "{:.0%} interval", 72),
     Column("violation", "violation"),
