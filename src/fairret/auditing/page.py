@@ -101,8 +101,8 @@ def _summary(audit: Audit) -> str:
         "distance of a group's statistic from the overall one, relative to it. Small "
         "groups are off by chance: a perfectly fair model would stay below the limit "
         f"“by chance” on {sure} of such tables. "
-        "The p-value is that of a test that all groups have the same statistic; it looks "
-        "at all groups at once, so the two may disagree. "
+        "The p-value is that of a test that all groups have the same statistic; it "
+        "looks at all groups at once, so the two may disagree. "
         f"{_many(audit)}</p></section>"
     )
 
