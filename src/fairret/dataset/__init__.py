@@ -1,5 +1,23 @@
-"""Data to try fairrets on."""
+"""Data to try fairrets on: the paper's four datasets, and people who do not exist."""
 
+from fairret.dataset.acs_income import load_acs_income
+from fairret.dataset.bank import load_bank
+from fairret.dataset.catalogue import dataset_names, load, load_synthetic
+from fairret.dataset.credit_card import load_credit_card
+from fairret.dataset.law_school import load_law_school
 from fairret.dataset.synthetic import Population, synthetic_population
+from fairret.dataset.table import Card, Dataset
 
-__all__ = ["Population", "synthetic_population"]
+__all__ = [
+    "Card",
+    "Dataset",
+    "Population",
+    "dataset_names",
+    "load",
+    "load_acs_income",
+    "load_bank",
+    "load_credit_card",
+    "load_law_school",
+    "load_synthetic",
+    "synthetic_population",
+]
