@@ -152,3 +152,51 @@ def divergence_value(divergence, f, h):
     if divergence == "chi2":
         return (f - h) ** 2 / h + (f - h) ** 2 / (1 - h)
     return (abs(f - h) + abs((1 - f) - (1 - h))) / 2
+
+
+def mutual_information(h, s, weight=None):
+    """Sum over groups and both predictions of P(y, s) log(P(y | s) / P(y))."""
+    n, d = s.shape
+    w = [(1.0 if weight is None else weight[i]) * s[i].sum() for i in range(n)]
+    total = sum(w)
+    overall = sum(w[i] * h[i] for i in range(n)) / total
+    result = 0.0
+    for k in range(d):
+        size = sum(w[i] * s[i, k] for i in range(n))
+        if size == 0:
+            continue
+        own = sum(w[i] * s[i, k] * h[i] for i in range(n)) / size
+        for given_s, given_all in ((own, overall), (1 - own, 1 - overall)):
+            if given_s > 0:
+                result += size / total * given_s * math.log(given_s / given_all)
+    return result
+
+
+def hsic(h, s, sigma):
+    """tr(K H L H) / n^2 with all four matrices, of the rows whose trait is known."""
+    known = s.sum(1) > 0
+    h, s = h[known], s[known]
+    n = len(h)
+    K, L = np.empty((n, n)), np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            K[i, j] = math.exp(-((h[i] - h[j]) ** 2) / (2 * sigma**2))
+            L[i, j] = float((s[i] == s[j]).all())
+    H = np.eye(n) - np.full((n, n), 1 / n)
+    return np.trace(K @ H @ L @ H) / n**2
+
+
+def adversary_gain(guess, s, weight=None):
+    """Entropy of the groups' shares minus the cross-entropy of the guessed logits."""
+    n, d = s.shape
+    w = [(1.0 if weight is None else weight[i]) * s[i].sum() for i in range(n)]
+    total = sum(w)
+    result = 0.0
+    for k in range(d):
+        share = sum(w[i] * s[i, k] for i in range(n)) / total
+        result -= share * math.log(share) if share > 0 else 0.0
+    for i in range(n):
+        norm = math.log(sum(math.exp(x) for x in guess[i]))
+        for k in range(d):
+            result += w[i] / total * s[i, k] * (guess[i, k] - norm)
+    return result

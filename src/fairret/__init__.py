@@ -17,6 +17,7 @@ __all__ = [
     "Status",
     "__version__",
     "audit",
+    "baseline",
     "dataset",
     "loss",
     "metric",
@@ -30,6 +31,6 @@ def __getattr__(name: str) -> object:
     """Import what is not needed for training only when it is asked for."""
     if name == "audit":
         return importlib.import_module("fairret.auditing").audit
-    if name in ("dataset", "metric"):
+    if name in ("baseline", "dataset", "metric"):
         return importlib.import_module(f"fairret.{name}")
     raise AttributeError(f"module 'fairret' has no attribute {name!r}")
