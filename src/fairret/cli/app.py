@@ -3,7 +3,7 @@
 import typer
 
 from fairret import __version__
-from fairret.cli import audit
+from fairret.cli import audit, experiment
 
 app = typer.Typer(
     help="Fairness as a loss term, and as something to measure.",
@@ -14,6 +14,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("audit")(audit.command)
+app.command("run")(experiment.run)
+app.command("results")(experiment.results)
 
 
 def _show_version(wanted: bool) -> None:

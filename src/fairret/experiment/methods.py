@@ -1,0 +1,126 @@
+"""The methods that experiments compare, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fairret.baseline import AdversarialDebiasingLoss, HSICLoss, PRemoverLoss
+from fairret.loss import (
+    JensenShannonProjectionLoss,
+    KLProjectionLoss,
+    NormLoss,
+    SmoothMaxLoss,
+    SquaredEuclideanProjectionLoss,
+)
+from fairret.statistic import get_statistic
+from fairret.training.loop import Term
+
+
+class Task(NamedTuple):
+    """What a fairness term is made for."""
+
+    statistic: str
+    d_s: int  # columns of `sens`
+    hidden_size: int  # width of the network's last hidden layer
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option of a method may be."""
+
+    default: object
+    accepts: Callable[[object], bool]
+    words: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way of training.
+
+    Args:
+        name: Its name in files and figures.
+        make: Makes the fairness term for a task and options; None trains without one.
+        options: Its options, each an axis of the grid.
+        for_statistic: Whether a run is for one statistic, or for all alike.
+        single: Whether it can see a single categorical trait only.
+    """
+
+    name: str
+    make: Callable[..., Term] | None
+    options: Mapping[str, Option] = field(default_factory=dict)
+    for_statistic: bool = True
+    single: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it trains without a fairness term."""
+        return self.make is None
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+SHARPNESS = Option(1.0, _positive, "be positive numbers")
+GRADIENT = Option("paper", lambda x: x in ("paper", "exact"), "be 'paper' or 'exact'")
+ITERATIONS = Option(
+    0,
+    lambda x: isinstance(x, int) and not isinstance(x, bool) and x >= 0,
+    "be whole numbers, 0 for the usual limit",
+)
+
+
+def _violation(loss: Callable[..., Any]) -> Callable[..., Term]:
+    def make(task: Task, *, sharpness: float) -> Term:
+        term: Term = loss(get_statistic(task.statistic), sharpness=sharpness)
+        return term
+
+    return make
+
+
+def _projection(loss: Callable[..., Any]) -> Callable[..., Term]:
+    def make(task: Task, *, sharpness: float, gradient: str, max_iter: int) -> Term:
+        limit = {"max_iter": max_iter} if max_iter else {}
+        term: Term = loss(
+            get_statistic(task.statistic),
+            sharpness=sharpness,
+            gradient=gradient,
+            **limit,
+        )
+        return term
+
+    return make
+
+
+def _baseline(loss: Callable[[], Any]) -> Callable[..., Term]:
+    def make(task: Task) -> Term:
+        term: Term = loss()
+        return term
+
+    return make
+
+
+def _adversary(task: Task) -> Term:
+    term: Term = AdversarialDebiasingLoss(task.d_s, task.hidden_size)
+    return term
+
+
+_OF_VIOLATIONS = {"sharpness": SHARPNESS}
+_OF_PROJECTIONS = {**_OF_VIOLATIONS, "gradient": GRADIENT, "max_iter": ITERATIONS}
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("Unfair", None, for_statistic=False),
+        Method("Norm", _violation(NormLoss), _OF_VIOLATIONS),
+        Method("SmoothMax", _violation(SmoothMaxLoss), _OF_VIOLATIONS),
+        Method("KL", _projection(KLProjectionLoss), _OF_PROJECTIONS),
+        Method("JS", _projection(JensenShannonProjectionLoss), _OF_PROJECTIONS),
+        Method("SED", _projection(SquaredEuclideanProjectionLoss), _OF_PROJECTIONS),
+        Method("PRemover", _baseline(PRemoverLoss), for_statistic=False, single=True),
+        Method("HSIC", _baseline(HSICLoss), for_statistic=False, single=True),
+        Method("AdvDebias", _adversary, for_statistic=False, single=True),
+    )
+}

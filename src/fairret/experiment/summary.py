@@ -1,0 +1,107 @@
+"""Results as tables: every run with all columns, and means over the seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from fairret.errors import ArgumentError, MissingExtraError
+from fairret.experiment.grid import Run
+from fairret.experiment.store import Finished, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SETTINGS = ("dataset", "method", "statistic", "traits", "strength", "options")
+
+
+def frame(store: Store, runs: Iterable[Run] | None = None) -> pd.DataFrame:
+    """Give a row for each finished run, with its settings and all numbers.
+
+    Args:
+        store: The results.
+        runs: Those wanted; by default all.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError(
+            "Tables of results need pandas, which is not installed. Run `pip install "
+            "'fairret[experiment]'`."
+        ) from None
+    wanted = None if runs is None else {run.key for run in runs}
+    rows = [
+        _row(key, one)
+        for key, one in store.finished()
+        if wanted is None or key in wanted
+    ]
+    return pd.DataFrame(rows)
+
+
+def _row(key: str, one: Finished) -> dict[str, object]:
+    run = one.run
+    options = dict(run["options"])
+    return {
+        "key": key,
+        "dataset": run["dataset"],
+        "method": run["method"],
+        "statistic": run["statistic"],
+        "traits": run["traits"],
+        "strength": run["strength"],
+        "seed": run["seed"],
+        "options": json.dumps(options, sort_keys=True),
+        "training": json.dumps(run["training"], sort_keys=True),
+        "status": one.status,
+        "reason": one.reason,
+        "seconds": one.seconds,
+        **one.result,
+    }
+
+
+def export(store: Store, runs: Sequence[Run], path: Path) -> int:
+    """Write every run with all columns; say how many there are."""
+    table = frame(store, runs)
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        table.to_parquet(path, index=False, compression="zstd")
+    else:
+        raise ArgumentError(
+            f"`output` must end in .csv or .parquet; got {path.name}. Rename it."
+        )
+    return len(table)
+
+
+def summary_table(store: Store, runs: Sequence[Run]) -> Table:
+    """Lay out the means over the seeds, on the test rows."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for header in ("dataset", "method", "for", "traits", "strength", "options"):
+        table.add_column(header)
+    for header in ("seeds", "AUROC", "log-loss", "accuracy", "scores", "decisions"):
+        table.add_column(header, justify="right")
+    data = frame(store, runs)
+    if data.empty:
+        return table
+    for settings, own in data.groupby(list(SETTINGS), sort=False):
+        done = own[own["status"] == "done"]
+        dataset, method, statistic, traits, strength, options = settings
+        shown = ", ".join(f"{k}={v}" for k, v in json.loads(options).items())
+        violation = f"test/violation/{statistic or 'pr'}"
+        numbers = [
+            f"{done[name].mean():.3f}" if len(done) else "failed"
+            for name in (
+                "test/auroc",
+                "test/log_loss",
+                "test/accuracy",
+                f"{violation}/scores/{traits}",
+                f"{violation}/decisions/{traits}",
+            )
+        ]
+        words = (dataset, method, statistic or "all", traits, f"{strength:g}", shown)
+        table.add_row(*words, str(len(done)), *numbers)
+    return table

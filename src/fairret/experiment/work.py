@@ -1,0 +1,80 @@
+"""One run: load, split, train, measure. It runs in a process of its own."""
+
+from __future__ import annotations
+
+import traceback
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+
+from fairret.dataset import Dataset, load
+from fairret.errors import FairretError
+from fairret.experiment.grid import Run
+from fairret.experiment.methods import METHODS, Task
+from fairret.statistic import get_statistic
+from fairret.training import evaluate, score, split_rows, train
+
+MEASURED = ("pr", "tpr", "ppv", "fn_fp")  # those of the paper, for every run
+
+
+class Outcome(NamedTuple):
+    """What became of a run."""
+
+    run: Run
+    seconds: float
+    result: dict[str, float]
+    reason: str | None  # why it failed
+
+
+@lru_cache(maxsize=2)
+def _load(name: str) -> Dataset:
+    return load(name)
+
+
+def work(run: Run) -> Outcome:
+    """Do a run; whatever goes wrong becomes its reason."""
+    try:
+        torch.set_num_threads(1)  # others run beside it
+        return _work(run)
+    except FairretError as error:
+        return Outcome(run, 0.0, {}, str(error))
+    except Exception as error:  # the other runs go on
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
+        return Outcome(run, 0.0, {}, f"{type(error).__name__}: {error} ({where})")
+
+
+def _work(run: Run) -> Outcome:
+    data = _load(run.dataset)
+    method = METHODS[run.method]
+    single = data.traits[data.single]
+    every = tuple(range(data.sens.shape[1]))
+    seen = list(single if run.traits == "single" else every)
+    rows = split_rows(
+        data.feat,
+        data.sens,
+        data.label,
+        seed=run.seed,
+        validation=run.training.validation,
+    )
+    own = rows._replace(
+        train=rows.train._replace(sens=rows.train.sens[:, seen]),
+        validation=rows.validation
+        and rows.validation._replace(sens=rows.validation.sens[:, seen]),
+    )
+    term = None
+    if method.make is not None:
+        torch.manual_seed(run.seed)  # an adversary starts somewhere
+        task = Task(run.statistic, len(seen), run.training.hidden[-1])
+        term = method.make(task, **dict(run.options))
+    done = train(own, term, run.strength, run.training, seed=run.seed)
+    statistics = [get_statistic(name) for name in MEASURED]
+    traits = {"all": every, "single": single}
+    result = {"epoch": float(done.epoch), "final_loss": done.losses[-1]}
+    for part in ("train", "test"):
+        people = getattr(rows, part)
+        prob = score(done.network, people.feat)
+        numbers = evaluate(prob, people.sens, people.label, statistics, traits)
+        result |= {f"{part}/{name}": value for name, value in numbers.items()}
+    return Outcome(run, done.seconds, result, None)

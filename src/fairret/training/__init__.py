@@ -1,0 +1,27 @@
+"""Training as in the paper's experiments (Section 4.1, App. D.2)."""
+
+from fairret.training.evaluation import evaluate
+from fairret.training.loop import (
+    DivergedError,
+    Trained,
+    TrainingSettings,
+    score,
+    train,
+)
+from fairret.training.network import Network
+from fairret.training.schedule import strength_at
+from fairret.training.split import Rows, Split, split_rows
+
+__all__ = [
+    "DivergedError",
+    "Network",
+    "Rows",
+    "Split",
+    "Trained",
+    "TrainingSettings",
+    "evaluate",
+    "score",
+    "split_rows",
+    "strength_at",
+    "train",
+]

@@ -1,0 +1,176 @@
+"""The training loop: tensors in, a trained network out."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fairret.errors import FairretError
+from fairret.training.network import HIDDEN, Network
+from fairret.training.schedule import WARM_UP, strength_at
+from fairret.training.split import Rows, Split
+
+
+class DivergedError(FairretError, RuntimeError):
+    """The loss is not a finite number any more."""
+
+
+class Term(Protocol):
+    """A fairness term: any fairret, or a baseline that is called like one."""
+
+    def __call__(self, logit: Tensor, /, **inputs: object) -> Tensor:
+        """Compute the term of a batch."""
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Parameters of its own, such as those of an adversary."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How the paper trains (App. D.2).
+
+    Args:
+        epochs: Passes over the training rows.
+        warm_up: Epochs before the fairness term counts.
+        batch: Rows of a batch.
+        learning_rate: Of Adam.
+        hidden: Sizes of the hidden layers.
+        validation: Share of the training rows that choose the epoch to stop at; 0 to
+            take the last one, as the paper does.
+    """
+
+    epochs: int = 100
+    warm_up: int = WARM_UP
+    batch: int = 4096
+    learning_rate: float = 1e-3
+    hidden: tuple[int, ...] = field(default=HIDDEN)
+    validation: float = 0.0
+
+
+class Trained(NamedTuple):
+    """A network, and how it came about."""
+
+    network: Network
+    epoch: int  # the one that was kept, the first being 0
+    seconds: float
+    losses: list[float]  # mean loss of each epoch
+
+
+def train(
+    split: Split,
+    term: Term | None,
+    strength: float,
+    settings: TrainingSettings,
+    *,
+    seed: int,
+    on_epoch: Callable[[int], object] = lambda epoch: None,
+) -> Trained:
+    """Minimise the cross-entropy plus a fairness term (Eq. 8).
+
+    The network starts with, and sees the batches in, the same order for every term.
+
+    Args:
+        split: The rows.
+        term: The fairness term; None for the cross-entropy alone.
+        strength: How much the term counts after the warm-up.
+        settings: How to train.
+        seed: Of the network and the order of the batches.
+        on_epoch: Is called after every epoch.
+
+    Raises:
+        DivergedError: If the loss becomes NaN or infinite.
+    """
+    torch.manual_seed(seed)
+    network = Network(split.train.feat.shape[1], settings.hidden)
+    own = [] if term is None else list(term.parameters())
+    optimizer = torch.optim.Adam(
+        [*network.parameters(), *own], settings.learning_rate, fused=True
+    )
+    order = torch.Generator().manual_seed(seed)
+    best = Best(network, split.validation)
+    losses = []
+    start = time.perf_counter()
+    for epoch in range(settings.epochs):
+        now = strength_at(epoch, strength, settings.warm_up)
+        of_batches = []
+        for rows in _batches(split.train, settings.batch, order):
+            loss = objective(network, rows, term if now else None, now)
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+            of_batches.append(loss.item())
+        losses.append(sum(of_batches) / len(of_batches))
+        if not math.isfinite(losses[-1]):
+            raise DivergedError(
+                f"`strength` must leave the loss finite; with {strength:g} it is "
+                f"{losses[-1]} in epoch {epoch}. Lower it, or the learning rate."
+            )
+        if epoch >= settings.warm_up:
+            best.look(epoch, term, strength)
+        on_epoch(epoch)
+    seconds = time.perf_counter() - start
+    epoch = best.keep(settings.epochs - 1)
+    return Trained(network.eval(), epoch, seconds, losses)
+
+
+def objective(
+    network: Network, rows: Rows, term: Term | None, strength: float
+) -> Tensor:
+    """Cross-entropy plus strength times the fairness term."""
+    if term is None:
+        return F.binary_cross_entropy_with_logits(network(rows.feat), rows.label)
+    logit, hidden = network.with_hidden(rows.feat)
+    inputs: dict[str, object] = {"sens": rows.sens, "label": rows.label}
+    if getattr(term, "needs_hidden", False):
+        inputs["hidden"] = hidden
+    loss = F.binary_cross_entropy_with_logits(logit, rows.label)
+    return loss + strength * term(logit, **inputs)
+
+
+class Best:
+    """Keeps the network of the epoch that does best on the validation rows."""
+
+    def __init__(self, network: Network, rows: Rows | None) -> None:
+        self._network, self._rows = network, rows
+        self._value = float("inf")
+        self._epoch: int | None = None
+        self._state: dict[str, Tensor] = {}
+
+    @torch.no_grad()
+    def look(self, epoch: int, term: Term | None, strength: float) -> None:
+        """Compare an epoch with the best one so far."""
+        if self._rows is None:
+            return
+        value = objective(self._network, self._rows, term, strength).item()
+        if value < self._value:
+            self._value, self._epoch = value, epoch
+            self._state = deepcopy(self._network.state_dict())
+
+    def keep(self, last: int) -> int:
+        """Go back to the best epoch; without validation rows, stay at the last one."""
+        if self._epoch is None:
+            return last
+        self._network.load_state_dict(self._state)
+        return self._epoch
+
+
+def _batches(rows: Rows, size: int, order: torch.Generator) -> Iterator[Rows]:
+    """Deal the rows out anew; a rest of less than half a batch joins the last one."""
+    n = len(rows.label)
+    deal = torch.randperm(n, generator=order)
+    count = max(1, round(n / size))
+    for own in deal.tensor_split([size * k for k in range(1, count)]):
+        yield rows.take(own)
+
+
+@torch.no_grad()
+def score(network: Network, feat: Tensor) -> Tensor:
+    """Compute the probabilities that a network gives, `(n,)` in float64."""
+    logit: Tensor = network(feat)
+    return torch.sigmoid(logit.double())
