@@ -57,6 +57,8 @@ def _runs(
 ) -> Iterator[Run]:
     method = grid.method
     statistics = experiment.statistics if method.for_statistic else ("",)
+    if method.statistics is not None:
+        statistics = tuple(x for x in statistics if x in method.statistics)
     traits = experiment.traits
     if method.plain:
         traits = ("all",)  # it does not look at any

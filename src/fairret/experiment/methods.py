@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from fairret.baseline import AdversarialDebiasingLoss, HSICLoss, PRemoverLoss
+from fairret.experiment.released import train_released
 from fairret.loss import (
     JensenShannonProjectionLoss,
     KLProjectionLoss,
@@ -15,6 +18,7 @@ from fairret.loss import (
     SquaredEuclideanProjectionLoss,
 )
 from fairret.statistic import get_statistic
+from fairret.training import Split, TrainingSettings
 from fairret.training.loop import Term
 
 
@@ -35,6 +39,15 @@ class Option:
     words: str
 
 
+class Fitted(NamedTuple):
+    """What a method hands back."""
+
+    scores: Mapping[str, Tensor]  # of the training and the test rows
+    seconds: float
+    epoch: int  # the one that was kept
+    loss: float  # of the last epoch
+
+
 @dataclass(frozen=True)
 class Method:
     """A way of training.
@@ -45,6 +58,9 @@ class Method:
         options: Its options, each an axis of the grid.
         for_statistic: Whether a run is for one statistic, or for all alike.
         single: Whether it can see a single categorical trait only.
+        fit: Trains in its own way: gets a split, a statistic, a strength, the settings,
+            a seed and options.
+        statistics: The statistics that it supports; None for all.
     """
 
     name: str
@@ -52,11 +68,13 @@ class Method:
     options: Mapping[str, Option] = field(default_factory=dict)
     for_statistic: bool = True
     single: bool = False
+    fit: Callable[..., Fitted] | None = None
+    statistics: tuple[str, ...] | None = None
 
     @property
     def plain(self) -> bool:
         """Whether it trains without a fairness term."""
-        return self.make is None
+        return self.make is None and self.fit is None
 
 
 def _positive(value: object) -> bool:
@@ -107,6 +125,25 @@ def _adversary(task: Task) -> Term:
     return term
 
 
+def _released(loss: str) -> Callable[..., Fitted]:
+    """Train with a loss of fairret 0.1.3, in its own process."""
+
+    def fit(
+        rows: Split,
+        statistic: str,
+        strength: float,
+        settings: TrainingSettings,
+        *,
+        seed: int,
+    ) -> Fitted:
+        scores, seconds, last = train_released(
+            rows, loss, statistic, strength, settings, seed=seed
+        )
+        return Fitted(scores, seconds, settings.epochs - 1, last)
+
+    return fit
+
+
 _OF_VIOLATIONS = {"sharpness": SHARPNESS}
 _OF_PROJECTIONS = {**_OF_VIOLATIONS, "gradient": GRADIENT, "max_iter": ITERATIONS}
 
@@ -122,5 +159,7 @@ METHODS = {
         Method("PRemover", _baseline(PRemoverLoss), for_statistic=False, single=True),
         Method("HSIC", _baseline(HSICLoss), for_statistic=False, single=True),
         Method("AdvDebias", _adversary, for_statistic=False, single=True),
+        Method("SmoothMax 0.1.3", None, fit=_released("LSELoss")),
+        Method("KL 0.1.3", None, fit=_released("KLProjectionLoss")),
     )
 }

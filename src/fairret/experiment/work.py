@@ -11,9 +11,9 @@ import torch
 from fairret.dataset import Dataset, load
 from fairret.errors import FairretError
 from fairret.experiment.grid import Run
-from fairret.experiment.methods import METHODS, Task
+from fairret.experiment.methods import METHODS, Fitted, Task
 from fairret.statistic import get_statistic
-from fairret.training import evaluate, score, split_rows, train
+from fairret.training import Split, evaluate, score, split_rows, train
 
 MEASURED = ("pr", "tpr", "ppv", "fn_fp")  # those of the paper, for every run
 
@@ -47,7 +47,6 @@ def work(run: Run) -> Outcome:
 
 def _work(run: Run) -> Outcome:
     data = _load(run.dataset)
-    method = METHODS[run.method]
     single = data.traits[data.single]
     every = tuple(range(data.sens.shape[1]))
     seen = list(single if run.traits == "single" else every)
@@ -63,18 +62,34 @@ def _work(run: Run) -> Outcome:
         validation=rows.validation
         and rows.validation._replace(sens=rows.validation.sens[:, seen]),
     )
-    term = None
-    if method.make is not None:
-        torch.manual_seed(run.seed)  # an adversary starts somewhere
-        task = Task(run.statistic, len(seen), run.training.hidden[-1])
-        term = method.make(task, **dict(run.options))
-    done = train(own, term, run.strength, run.training, seed=run.seed)
+    done = _fit(run, own)
     statistics = [get_statistic(name) for name in MEASURED]
     traits = {"all": every, "single": single}
-    result = {"epoch": float(done.epoch), "final_loss": done.losses[-1]}
+    result = {"epoch": float(done.epoch), "final_loss": done.loss}
     for part in ("train", "test"):
         people = getattr(rows, part)
-        prob = score(done.network, people.feat)
+        prob = done.scores[part]
         numbers = evaluate(prob, people.sens, people.label, statistics, traits)
         result |= {f"{part}/{name}": value for name, value in numbers.items()}
     return Outcome(run, done.seconds, result, None)
+
+
+def _fit(run: Run, rows: Split) -> Fitted:
+    """Train with a term, or leave it to a method that trains in its own way."""
+    method, options = METHODS[run.method], dict(run.options)
+    if method.fit is not None:
+        settings = run.training
+        return method.fit(
+            rows, run.statistic, run.strength, settings, seed=run.seed, **options
+        )
+    term = None
+    if method.make is not None:
+        torch.manual_seed(run.seed)  # an adversary starts somewhere
+        task = Task(run.statistic, rows.train.sens.shape[1], run.training.hidden[-1])
+        term = method.make(task, **options)
+    done = train(rows, term, run.strength, run.training, seed=run.seed)
+    scores = {
+        "train": score(done.network, rows.train.feat),
+        "test": score(done.network, rows.test.feat),
+    }
+    return Fitted(scores, done.seconds, done.epoch, done.losses[-1])
