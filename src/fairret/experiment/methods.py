@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from fairret.baseline import AdversarialDebiasingLoss, HSICLoss, PRemoverLoss
+from fairret.experiment.peers import (
+    Fitted,
+    exponentiated_gradient,
+    oxonfair_thresholds,
+)
 from fairret.experiment.released import train_released
 from fairret.loss import (
     JensenShannonProjectionLoss,
@@ -37,15 +40,6 @@ class Option:
     default: object
     accepts: Callable[[object], bool]
     words: str
-
-
-class Fitted(NamedTuple):
-    """What a method hands back."""
-
-    scores: Mapping[str, Tensor]  # of the training and the test rows
-    seconds: float
-    epoch: int  # the one that was kept
-    loss: float  # of the last epoch
 
 
 @dataclass(frozen=True)
@@ -161,5 +155,13 @@ METHODS = {
         Method("AdvDebias", _adversary, for_statistic=False, single=True),
         Method("SmoothMax 0.1.3", None, fit=_released("LSELoss")),
         Method("KL 0.1.3", None, fit=_released("KLProjectionLoss")),
+        Method(
+            "ExponentiatedGradient",
+            None,
+            fit=exponentiated_gradient,
+            single=True,
+            statistics=("pr", "tpr"),
+        ),
+        Method("OxonFair", None, fit=oxonfair_thresholds, single=True),
     )
 }

@@ -11,7 +11,8 @@ import torch
 from fairret.dataset import Dataset, load
 from fairret.errors import FairretError
 from fairret.experiment.grid import Run
-from fairret.experiment.methods import METHODS, Fitted, Task
+from fairret.experiment.methods import METHODS, Task
+from fairret.experiment.peers import Fitted
 from fairret.statistic import get_statistic
 from fairret.training import Split, evaluate, score, split_rows, train
 
@@ -57,12 +58,11 @@ def _work(run: Run) -> Outcome:
         seed=run.seed,
         validation=run.training.validation,
     )
-    own = rows._replace(
-        train=rows.train._replace(sens=rows.train.sens[:, seen]),
-        validation=rows.validation
-        and rows.validation._replace(sens=rows.validation.sens[:, seen]),
-    )
-    done = _fit(run, own)
+    own = [
+        None if part is None else part._replace(sens=part.sens[:, seen])
+        for part in rows
+    ]
+    done = _fit(run, Split(*own))  # type: ignore[arg-type]  # only validation is None
     statistics = [get_statistic(name) for name in MEASURED]
     traits = {"all": every, "single": single}
     result = {"epoch": float(done.epoch), "final_loss": done.loss}

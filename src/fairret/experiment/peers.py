@@ -1,0 +1,137 @@
+"""Methods of other packages, for one categorical trait: Fairlearn's and OxonFair's.
+
+Their strength is a bound: how far apart the groups' rates may be. The smaller, the
+fairer.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairret.errors import ArgumentError, MissingExtraError
+from fairret.training import Rows, Split, TrainingSettings, score, train
+
+VALIDATION = 0.2  # of the training rows, where a method is fitted on held-out ones
+
+
+class Fitted(NamedTuple):
+    """What a method hands back."""
+
+    scores: dict[str, Tensor]  # of the training and the test rows
+    seconds: float
+    epoch: int  # the one that was kept
+    loss: float  # of the last epoch
+
+
+def groups_of(rows: Rows) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Number the groups; a person in none of them is in one more."""
+    if not bool(((rows.sens == 0) | (rows.sens == 1)).all()):
+        raise ArgumentError(
+            "`traits` must be 'single' for a method that takes one categorical trait; "
+            'got memberships between 0 and 1. Set `traits = "single"`.'
+        )
+    nobody = rows.sens.sum(1) == 0
+    return rows.sens.argmax(1).masked_fill(nobody, rows.sens.shape[1]).numpy()
+
+
+def exponentiated_gradient(
+    rows: Split,
+    statistic: str,
+    strength: float,
+    settings: TrainingSettings,
+    *,
+    seed: int,
+) -> Fitted:
+    """Fairlearn's reduction, with gradient-boosted trees; its scores are mixtures."""
+    try:
+        from fairlearn.reductions import (
+            DemographicParity,
+            ExponentiatedGradient,
+            TruePositiveRateParity,
+        )
+        from sklearn.ensemble import HistGradientBoostingClassifier
+    except ImportError as error:
+        raise _missing("ExponentiatedGradient", error) from None
+    constraint = {"pr": DemographicParity, "tpr": TruePositiveRateParity}[statistic]
+    mitigator = ExponentiatedGradient(
+        HistGradientBoostingClassifier(random_state=seed),
+        constraint(difference_bound=strength),
+    )
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mitigator.fit(
+            rows.train.feat.numpy(),
+            rows.train.label.numpy().astype(int),
+            sensitive_features=groups_of(rows.train),
+        )
+    seconds = time.perf_counter() - start
+    scores = {
+        part: torch.from_numpy(mitigator._pmf_predict(people.feat.numpy())[:, 1])
+        for part, people in (("train", rows.train), ("test", rows.test))
+    }
+    return Fitted(scores, seconds, 0, math.nan)
+
+
+def oxonfair_thresholds(
+    rows: Split,
+    statistic: str,
+    strength: float,
+    settings: TrainingSettings,
+    *,
+    seed: int,
+) -> Fitted:
+    """OxonFair's thresholds for every group, on the paper's network.
+
+    It sees the groups when it predicts, which no other method here does.
+    """
+    try:
+        from oxonfair import DeepDataDict, DeepFairPredictor, group_metrics
+    except ImportError as error:
+        raise _missing("OxonFair", error) from None
+    measures = {
+        "pr": group_metrics.demographic_parity,
+        "tpr": group_metrics.equal_opportunity,
+        "ppv": group_metrics.predictive_parity,
+        "fn_fp": group_metrics.treatment_equality,
+    }
+    start = time.perf_counter()
+    order = torch.randperm(
+        len(rows.train.label), generator=torch.Generator().manual_seed(seed)
+    )
+    cut = round(VALIDATION * len(order))
+    kept, rest = rows.train.take(order[:cut]), rows.train.take(order[cut:])
+    done = train(rows._replace(train=rest), None, 0.0, settings, seed=seed)
+
+    def as_data(people: Rows) -> tuple[Any, Any, Any]:
+        logit = torch.logit(score(done.network, people.feat), eps=1e-12).numpy()
+        label = people.label.numpy().astype(int)
+        return label, logit[:, None], groups_of(people)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predictor = DeepFairPredictor(*as_data(kept), use_actual_groups=True)
+        predictor.fit(group_metrics.accuracy, measures[statistic], strength)
+        scores = {}
+        for part, people in (("train", rows.train), ("test", rows.test)):
+            against = np.asarray(
+                predictor.predict_proba(DeepDataDict(*as_data(people)))
+            )
+            margin = torch.from_numpy(against[:, 1] - against[:, 0])
+            scores[part] = torch.sigmoid(margin.double())
+    seconds = time.perf_counter() - start
+    return Fitted(scores, seconds, done.epoch, done.losses[-1])
+
+
+def _missing(method: str, error: ImportError) -> MissingExtraError:
+    return MissingExtraError(
+        f"The method {method!r} needs {error.name}, which is not installed. Run `pip "
+        "install 'fairret[peers]'`."
+    )
