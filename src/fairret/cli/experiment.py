@@ -20,7 +20,7 @@ from fairret.cli.console import error_exit, stdout_console
 from fairret.errors import FairretError
 from fairret.experiment import Progress as Count
 from fairret.experiment import Store, read_experiment, run_missing, runs_of
-from fairret.experiment.summary import export, summary_table
+from fairret.experiment.summary import export, restore, summary_table
 from fairret.experiment.work import Outcome
 
 FILE = Annotated[Path, typer.Argument(help="A TOML file that says what to compare.")]
@@ -100,11 +100,19 @@ def results(
         Path | None,
         typer.Option(help="Write all columns here: .csv or .parquet."),
     ] = None,
+    restore_from: Annotated[
+        Path | None,
+        typer.Option("--restore", help="First take the runs of such a file back in."),
+    ] = None,
 ) -> None:
     """Print the means over the seeds, and export every run with all columns."""
     try:
         runs = runs_of(read_experiment(file))
         found = Store(store_of(file, store))
+        if restore_from is not None:
+            typer.echo(
+                f"{restore(found, restore_from)} runs taken from {restore_from}."
+            )
         if output is not None:
             count = export(found, runs, output)
             typer.echo(f"{count} runs written to {output}.")

@@ -8,7 +8,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -44,7 +44,7 @@ class Finished(NamedTuple):
     run: dict[str, Any]
     status: str
     seconds: float | None
-    result: dict[str, float]
+    result: dict[str, float | None]  # None where it was not a finite number
     reason: str | None
 
 
@@ -120,6 +120,27 @@ class Store:
                 "(key, run, status, seconds, result, reason) VALUES (?, ?, ?, ?, ?, ?)",
                 (run.key, json.dumps(asdict(run)), status, seconds, result, reason),
             )
+
+    def restore(self, rows: Iterable[tuple[str, Finished]]) -> int:
+        """Take finished runs from elsewhere, but those that are here; say how many."""
+        with self._transaction() as db:
+            before = db.total_changes
+            db.executemany(
+                "INSERT OR IGNORE INTO runs "
+                "(key, run, status, seconds, result, reason) VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        key,
+                        json.dumps(one.run),
+                        one.status,
+                        one.seconds,
+                        json.dumps(one.result),
+                        one.reason,
+                    )
+                    for key, one in rows
+                ],
+            )
+            return db.total_changes - before
 
     def sign_of_life(self) -> None:
         """Tell others that this runner's claims hold."""

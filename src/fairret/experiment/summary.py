@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 
 from fairret.errors import ArgumentError, MissingExtraError
 from fairret.experiment.grid import Run
+from fairret.experiment.methods import METHODS
 from fairret.experiment.store import Finished, Store
 
 if TYPE_CHECKING:
@@ -77,6 +78,40 @@ def export(store: Store, runs: Sequence[Run], path: Path) -> int:
     return len(table)
 
 
+def restore(store: Store, path: Path) -> int:
+    """Put exported runs back into a store, so that they are not trained once more."""
+    import pandas as pd
+
+    try:
+        table = (
+            pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        )
+        rows = [_finished(row) for row in table.to_dict("records")]
+    except (OSError, ValueError, KeyError) as error:
+        raise ArgumentError(
+            f"`restore` must be a file that `--output` wrote; {path.name} is not "
+            f"({error}). Check the path."
+        ) from error
+    return store.restore(rows)
+
+
+def _finished(row: dict[str, Any]) -> tuple[str, Finished]:
+    """Undo `_row`."""
+    settings = ("dataset", "method", "strength", "statistic", "traits", "seed")
+    run = {name: row.pop(name) for name in settings}
+    run["options"] = [list(x) for x in json.loads(row.pop("options")).items()]
+    run["training"] = json.loads(row.pop("training"))
+    run["statistic"] = run["statistic"] if isinstance(run["statistic"], str) else ""
+    key, status, reason = (row.pop(name) for name in ("key", "status", "reason"))
+    seconds = row.pop("seconds")
+    result = {name: value if value == value else None for name, value in row.items()}
+    reason = reason if isinstance(reason, str) else None
+    done = status == "done"
+    return str(key), Finished(
+        run, str(status), seconds if done else None, result if done else {}, reason
+    )
+
+
 def summary_table(store: Store, runs: Sequence[Run]) -> Table:
     """Lay out the means over the seeds, on the test rows."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -90,7 +125,9 @@ def summary_table(store: Store, runs: Sequence[Run]) -> Table:
     for settings, own in data.groupby(list(SETTINGS), sort=False):
         done = own[own["status"] == "done"]
         dataset, method, statistic, traits, strength, options = settings
-        shown = ", ".join(f"{k}={v}" for k, v in json.loads(options).items())
+        usual = {k: v.default for k, v in METHODS[method].options.items()}
+        given = json.loads(options).items()
+        shown = ", ".join(f"{k}={v}" for k, v in given if v != usual.get(k))
         violation = f"test/violation/{statistic or 'pr'}"
         numbers = [
             f"{done[name].mean():.3f}" if len(done) else "failed"
