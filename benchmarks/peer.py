@@ -11,10 +11,10 @@ from typing import Any
 
 from measure import Block
 
+from fairret.experiment import released
+
 HERE = Path(__file__).parent
 FOLDER = HERE / ".peers" / "fairret-0.1.3"
-STAMP = FOLDER / ".installed"
-CONSTRAINTS = HERE.parent / "constraints.txt"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -23,26 +23,11 @@ class PeerError(RuntimeError):
 
 
 def install() -> None:
-    """Install the released package and cvxpy, but not torch, unless they are there."""
-    if STAMP.exists():
-        return
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade"]
-    pip += ["--disable-pip-version-check", "--target", str(FOLDER)]
-    for what in (
-        ["--no-deps", "fairret==0.1.3"],  # its torch is that of this environment
-        ["-c", str(CONSTRAINTS), "cvxpy"],
-    ):
-        done = subprocess.run([*pip, *what], capture_output=True, text=True)
-        if done.returncode:
-            said = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
-            raise PeerError(
-                f"`pip install {what[-1]}` must work for the comparison with fairret "
-                f"0.1.3; it failed ({said[-1] if said else 'no message'}). Check the "
-                "connection to the package index and run `make bench` again."
-            )
-    if (FOLDER / "torch").exists():
-        raise PeerError(f"{FOLDER} must not hold a torch of its own; delete it.")
-    STAMP.touch()
+    """Install the released package, unless it is there."""
+    try:
+        released.install(FOLDER)
+    except released.ReleasedError as error:
+        raise PeerError(str(error)) from error
 
 
 class Peer:

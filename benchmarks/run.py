@@ -7,6 +7,7 @@ import argparse
 import sys
 import time
 
+import experiments
 import peer
 import projection_speed
 import scaling
@@ -43,6 +44,8 @@ def main() -> int:
     rows += scaling.run(quick)
     say("4 metrics in a stream, and the audit of a file")
     rows += streaming.run(quick)
+    say("5 whole trainings, and the runner")
+    rows += experiments.run(quick)
     print(machine(peer.FOLDER))
     print(f"{time.perf_counter() - start:.0f} s{', quick' if quick else ''}\n")
     print(table(rows))
