@@ -61,7 +61,6 @@ def trainings(epochs: int) -> list[Row]:
             f"≥ {FASTER:g} ×",
             verdict(slow),
         ),
-        ),
     ]
 
 
