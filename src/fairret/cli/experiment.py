@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -19,8 +21,15 @@ from rich.progress import (
 from fairret.cli.console import error_exit, stdout_console
 from fairret.errors import FairretError
 from fairret.experiment import Progress as Count
-from fairret.experiment import Store, read_experiment, run_missing, runs_of
-from fairret.experiment.summary import export, restore, summary_table
+from fairret.experiment import (
+    Store,
+    StoreError,
+    read_experiment,
+    run_missing,
+    runs_of,
+)
+from fairret.experiment.store import LEASE
+from fairret.experiment.summary import export, failures, restore, summary_table
 from fairret.experiment.work import Outcome
 
 FILE = Annotated[Path, typer.Argument(help="A TOML file that says what to compare.")]
@@ -28,6 +37,13 @@ STORE = Annotated[
     Path | None,
     typer.Option(help="SQLite file of the results; by default beside FILE."),
 ]
+
+
+class Backend(str, Enum):  # old versions of typer do not take a Literal
+    """Where to train."""
+
+    LOCAL = "local"
+    DASK = "dask"
 
 
 def store_of(file: Path, store: Path | None) -> Path:
@@ -39,9 +55,7 @@ def run(
     file: FILE,
     store: STORE = None,
     jobs: Annotated[int, typer.Option(help="Trainings at a time.")] = 1,
-    backend: Annotated[
-        Literal["local", "dask"], typer.Option(help="Where to train.")
-    ] = "local",
+    backend: Annotated[Backend, typer.Option(help="Where to train.")] = Backend.LOCAL,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of the Dask scheduler.")
     ] = None,
@@ -59,13 +73,14 @@ def run(
         TextColumn("left"),
         TimeRemainingColumn(),
         console=console,
+        speed_estimate_period=math.inf,  # a run may take longer than the usual 30 s
         disable=not console.is_terminal,
     )
     try:
         runs = runs_of(read_experiment(file))
         results = Store(store_of(file, store))
         if retry:
-            results.forget_failures()
+            results.forget_failures(runs)
         with bar:
             task = bar.add_task("Training", total=None)
 
@@ -78,7 +93,7 @@ def run(
                 runs,
                 results,
                 jobs=jobs,
-                backend=backend,
+                backend=backend.value,
                 scheduler=scheduler,
                 on_progress=tell,
             )
@@ -88,9 +103,15 @@ def run(
     typer.echo(
         f"{len(runs)} runs: {count.done} done now, {count.failed} failed, "
         f"{len(runs) - count.total} were there before"
-        + (f", {left} are with another runner" if left else "")
+        + (f", {left} with another runner" if left else "")
         + f". Results are in {results.path}."
     )
+    if left:
+        typer.echo(
+            f"If that runner was killed, start again after {LEASE:g} seconds: its "
+            "claims end then.",
+            err=True,
+        )
 
 
 def results(
@@ -108,15 +129,22 @@ def results(
     """Print the means over the seeds, and export every run with all columns."""
     try:
         runs = runs_of(read_experiment(file))
-        found = Store(store_of(file, store))
-        if restore_from is not None:
-            typer.echo(
-                f"{restore(found, restore_from)} runs taken from {restore_from}."
+        path = store_of(file, store)
+        if not path.exists() and restore_from is None:
+            raise StoreError(
+                f"`store` must be a file of results; {path} is not there. Train with "
+                f"`fairret run {file}` first, or pass `--store`."
             )
+        found = Store(path)
+        if restore_from is not None:
+            count = restore(found, restore_from)
+            typer.echo(f"{count} runs taken from {restore_from}.")
         if output is not None:
             count = export(found, runs, output)
-            typer.echo(f"{count} runs written to {output}.")
+            typer.echo(f"{count} of {len(runs)} runs written to {output}.")
         else:
             stdout_console().print(summary_table(found, runs))
+            for failed in failures(found, runs):
+                typer.echo(f"Failed: {failed}")
     except (FairretError, OSError) as error:
         error_exit(error)

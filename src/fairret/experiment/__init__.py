@@ -1,9 +1,11 @@
 """Experiments: a file that says what to compare, and a store of what came out."""
 
-from fairret.experiment.config import ConfigError, Experiment, read_experiment
+from fairret.experiment.cluster import WorkerLostError
+from fairret.experiment.config import Experiment, read_experiment
 from fairret.experiment.grid import Run, runs_of
 from fairret.experiment.runner import Progress, run_missing
 from fairret.experiment.store import Store, StoreError
+from fairret.experiment.toml import ConfigError
 
 __all__ = [
     "ConfigError",
@@ -12,6 +14,7 @@ __all__ = [
     "Run",
     "Store",
     "StoreError",
+    "WorkerLostError",
     "read_experiment",
     "run_missing",
     "runs_of",

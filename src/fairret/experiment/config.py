@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fairret.dataset import dataset_names
 from fairret.errors import FairretError
 from fairret.experiment.methods import METHODS, Method
+from fairret.experiment.toml import ConfigError, Document, Place, nearest_name
 from fairret.statistic import get_statistic, statistic_names
+from fairret.statistic.registry import name_of
 from fairret.training import TrainingSettings
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # Python 3.10 has no reader of its own
 
 TOP = ("name", "datasets", "statistics", "seeds", "traits", "training", "method")
 TRAITS = ("all", "single")
-
-
-class ConfigError(FairretError, ValueError):
-    """An experiment's file does not say what can be run."""
+TRAINING: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "epochs": (lambda x: x >= 1, "be at least 1"),
+    "warm_up": (lambda x: x >= 0, "be at least 0"),
+    "batch": (lambda x: x >= 1, "be at least 1"),
+    "learning_rate": (lambda x: 0 < x < math.inf, "be a positive number"),
+    "hidden": (
+        lambda x: x and all(type(width) is int and width >= 1 for width in x),
+        "be a list of whole numbers of at least 1",
+    ),
+    "validation": (lambda x: 0 <= x < 1, "be at least 0 and below 1"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,87 +60,108 @@ def read_experiment(path: Path) -> Experiment:
         ConfigError: If a key, dataset, method or statistic is unknown, or a value is
             of the wrong type; with the line, and the nearest valid name.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(
-            f"`file` must be a TOML file; {path} cannot be read ({error.strerror}). "
-            "Check the path."
-        ) from error
-    return _Reader(path.name, text).experiment()
+    return _Reader(Document(path)).experiment()
 
 
 class _Reader:
-    """Reads one file; knows its text, to point at lines."""
+    """Reads one file."""
 
-    def __init__(self, name: str, text: str) -> None:
-        self._name, self._lines = name, text.splitlines()
-        try:
-            self._table: dict[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(
-                f"`file` must be TOML; {name} is not ({error}). Correct that line."
-            ) from error
+    def __init__(self, document: Document) -> None:
+        self._document, self._table = document, document.table
 
     def experiment(self) -> Experiment:
-        self._check_keys(self._table, TOP, "")
+        self._check_keys(self._table, TOP, Place(""))
+        training, methods = self._training(), self._methods()
         seeds = self._list("seeds", int)
         if any(seed < 0 for seed in seeds):
             self._fail("seeds", "be numbers of at least 0", f"{list(seeds)}")
-        methods = self._table.get("method")
-        if not isinstance(methods, list) or not methods:
-            self._fail("method", "be given at least once, as `[[method]]`", "none")
-        traits = self._choices("traits", TRAITS, ("all",))
+        name = self._table.get("name", self._document.name.removesuffix(".toml"))
+        if not isinstance(name, str):
+            self._fail("name", "be a text", repr(name))
         return Experiment(
-            name=str(self._table.get("name", self._name.removesuffix(".toml"))),
+            name=name,
             datasets=self._choices("datasets", dataset_names()),
             statistics=self._statistics(),
             seeds=seeds,
-            traits=traits,
-            training=self._training(),
-            methods=tuple(map(self._method, methods or ())),
+            traits=self._choices("traits", TRAITS, ("all",)),
+            training=training,
+            methods=methods,
         )
 
     def _statistics(self) -> tuple[str, ...]:
-        names = self._list("statistics", str)
-        for name in names:
+        names = []
+        for name in self._list("statistics", str):
             for part in name.split("+"):
-                self._check_known(part.strip(), statistic_names(), "statistics")
-            get_statistic(name)
-        return names
+                known = statistic_names()
+                self._check_known(part.strip(), known, "statistics", Place(""))
+            try:
+                names.append(name_of(get_statistic(name)))
+            except FairretError as error:
+                at = self._document.at("statistics", Place(""), name)
+                raise ConfigError(f"{at}: {error}") from error
+        return tuple(dict.fromkeys(names))
 
     def _training(self) -> TrainingSettings:
-        given = self._table.get("training", {})
-        known = {field.name: field for field in fields(TrainingSettings)}
-        self._check_keys(given, known, "training.")
+        given, place = self._table.get("training", {}), Place("training")
+        if not isinstance(given, dict):
+            self._fail("training", "be a table, as `[training]`", repr(given))
+        self._check_keys(given, [x.name for x in fields(TrainingSettings)], place)
         usual = TrainingSettings()
+        values: dict[str, Any] = {}
         for key, value in given.items():
             kind = type(getattr(usual, key))
             wanted: Any = {tuple: list, float: (int, float)}.get(kind, kind)
             if isinstance(value, bool) or not isinstance(value, wanted):
-                self._fail(key, f"be of type {kind.__name__}", repr(value))
-        hidden = tuple(given.get("hidden", usual.hidden))
-        return TrainingSettings(**{**given, "hidden": hidden})
+                self._fail(key, f"be of type {kind.__name__}", repr(value), place)
+            allowed, words = TRAINING[key]
+            if not allowed(value):
+                self._fail(key, words, repr(value), place)
+            values[key] = kind(value)  # 1 and 1.0 are the same run, with the same key
+        settings = TrainingSettings(**values)
+        if settings.epochs <= settings.warm_up:
+            words = (
+                f"be above `warm_up`, {settings.warm_up}, or no fairness term counts"
+            )
+            self._fail("epochs", words, repr(settings.epochs), place)
+        return settings
 
-    def _method(self, given: Mapping[str, Any]) -> MethodGrid:
+    def _methods(self) -> tuple[MethodGrid, ...]:
+        given = self._table.get("method")
+        if not isinstance(given, list) or not given:
+            wanted = "be given at least once, as `[[method]]`"
+            self._fail("method", wanted, "none" if given is None else repr(given))
+        return tuple(self._method(one, k) for k, one in enumerate(given))
+
+    def _method(self, given: object, number: int) -> MethodGrid:
+        place = Place("method", number)
+        if not isinstance(given, dict):
+            self._fail("method", "be tables, as `[[method]]`", repr(given))
         name = given.get("name")
         if not isinstance(name, str):
-            self._fail("name", "name the method", repr(name))
-        self._check_known(str(name), tuple(METHODS), "name")
-        method = METHODS[str(name)]
-        self._check_keys(given, ("name", "strengths", *method.options), "method.")
-        strengths = _as_list(given.get("strengths", [0.0] if method.plain else None))
-        numbers = [isinstance(x, int | float) and x >= 0 for x in strengths or ()]
-        if not numbers or not all(numbers):
-            self._fail("strengths", "be numbers of at least 0", repr(strengths))
+            self._fail("name", "name the method", repr(name), place)
+        self._check_known(name, tuple(METHODS), "name", place)
+        method = METHODS[name]
+        self._check_keys(given, ("name", "strengths", *method.options), place)
         options = {}
         for key, allowed in method.options.items():
             values = _as_list(given.get(key, allowed.default))
-            assert values is not None  # a default is not None
-            if not all(map(allowed.accepts, values)):
-                self._fail(key, allowed.words, repr(given.get(key)))
-            options[key] = tuple(values)
-        return MethodGrid(method, tuple(map(float, strengths or ())), options)
+            if not values or not all(map(allowed.accepts, values)):
+                self._fail(key, allowed.words, repr(given.get(key)), place)
+            kind = type(allowed.default)  # so that 1 and 1.0 have the same key
+            options[key] = tuple(dict.fromkeys(map(kind, values)))
+        return MethodGrid(method, self._strengths(given, method, place), options)
+
+    def _strengths(
+        self, given: Mapping[str, Any], method: Method, place: Place
+    ) -> tuple[float, ...]:
+        values = _as_list(given.get("strengths", [0.0] if method.plain else None))
+        if not values or not all(map(_is_strength, values)):
+            wanted = "be finite numbers of at least 0"
+            self._fail("strengths", wanted, repr(given.get("strengths")), place)
+        if method.plain and any(values):
+            wanted = f"be left out: {method.name} has no fairness term"
+            self._fail("strengths", wanted, repr(given["strengths"]), place)
+        return tuple(dict.fromkeys(map(float, values)))
 
     def _choices(
         self, key: str, known: Sequence[str], default: tuple[str, ...] | None = None
@@ -147,7 +170,7 @@ class _Reader:
             return default
         names = self._list(key, str)
         for name in names:
-            self._check_known(name, known, key)
+            self._check_known(name, known, key, Place(""))
         return names
 
     def _list(self, key: str, kind: type) -> tuple[Any, ...]:
@@ -155,46 +178,41 @@ class _Reader:
         if not values or not all(type(value) is kind for value in values):
             wanted = f"be a list of at least one {kind.__name__}"
             self._fail(key, wanted, repr(self._table.get(key)))
-        return tuple(dict.fromkeys(values or ()))
+        return tuple(dict.fromkeys(values))
 
     def _check_keys(
-        self,
-        given: Mapping[str, Any],
-        known: Iterable[str],
-        of: str,
+        self, given: Mapping[str, Any], known: Iterable[str], place: Place
     ) -> None:
         for key in given:
             if key not in known:
+                path = f"{place.table}.{key}" if place.table else key
                 raise ConfigError(
-                    f"{self._at(key)}: `{of}{key}` must be a known key; it is not."
-                    f"{_nearest(key, known)} Known are {', '.join(known)}."
+                    f"{self._document.at(key, place)}: `{path}` must be a known key; "
+                    f"it is not.{nearest_name(key, known)} Known are "
+                    f"{', '.join(known)}."
                 )
 
-    def _check_known(self, name: str, known: Sequence[str], key: str) -> None:
+    def _check_known(
+        self, name: str, known: Sequence[str], key: str, place: Place
+    ) -> None:
         if name not in known:
             raise ConfigError(
-                f"{self._at(name)}: `{key}` must name what there is; got {name!r}."
-                f"{_nearest(name, known)} Known are {', '.join(known)}."
+                f"{self._document.at(key, place, name)}: `{key}` must name what there "
+                f"is; got {name!r}.{nearest_name(name, known)} Known are "
+                f"{', '.join(known)}."
             )
 
-    def _fail(self, key: str, required: str, got: str) -> None:
-        raise ConfigError(
-            f"{self._at(key)}: `{key}` must {required}; got {got}. Correct it."
-        )
-
-    def _at(self, word: str) -> str:
-        """Point at the first line that has a word."""
-        pattern = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w-])")
-        for number, line in enumerate(self._lines, start=1):
-            if pattern.search(line.split("#")[0]):
-                return f"{self._name}, line {number}"
-        return self._name
+    def _fail(
+        self, key: str, required: str, got: str, place: Place | None = None
+    ) -> NoReturn:
+        at = self._document.at(key, place or Place(""))
+        raise ConfigError(f"{at}: `{key}` must {required}; got {got}. Correct it.")
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word.lower(), {x.lower(): x for x in known}, n=1)
-    found = [x for x in known if near and x.lower() == near[0]]
-    return f" Did you mean {found[0]!r}?" if found else ""
+def _is_strength(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value < math.inf
 
 
 def _as_list(value: object) -> list[Any] | None:

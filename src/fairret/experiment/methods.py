@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -72,14 +73,16 @@ class Method:
 
 
 def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value < math.inf
 
 
 SHARPNESS = Option(1.0, _positive, "be positive numbers")
 GRADIENT = Option("paper", lambda x: x in ("paper", "exact"), "be 'paper' or 'exact'")
 ITERATIONS = Option(
     0,
-    lambda x: isinstance(x, int) and not isinstance(x, bool) and x >= 0,
+    lambda x: type(x) is int and x >= 0,
     "be whole numbers, 0 for the usual limit",
 )
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, TypeAlias
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import Literal, NamedTuple, TypeAlias
 
 from fairret.errors import ArgumentError, MissingExtraError
+from fairret.experiment.cluster import WorkerLostError, on_cluster
 from fairret.experiment.grid import Run
-from fairret.experiment.store import LEASE, Store
+from fairret.experiment.store import LEASE, Store, StoreError
 from fairret.experiment.work import Outcome, work
 
 Backend: TypeAlias = Literal["local", "dask"]
@@ -38,7 +40,7 @@ def run_missing(
     Args:
         runs: What should be in the store in the end.
         store: The results.
-        jobs: How many to train at a time.
+        jobs: How many to train at a time; a cluster trains one in each thread.
         backend: "local" for processes of this machine, "dask" for a cluster.
         scheduler: Address of the cluster.
         on_progress: Is called after every run.
@@ -46,6 +48,10 @@ def run_missing(
 
     Returns:
         How many were done and how many failed.
+
+    Raises:
+        StoreError: If a result cannot be stored; those stored before are intact.
+        WorkerLostError: If a process or the cluster is lost.
     """
     if jobs < 1:
         raise ArgumentError(
@@ -58,7 +64,7 @@ def run_missing(
     tell(progress, None)
     claimed = (run for run in missing if store.claim(run))
     outcomes = _outcomes(backend, scheduler, jobs, work, claimed)
-    with _signs_of_life(store), outcomes as each:
+    with _signs_of_life(store), closing(outcomes) as each:
         for outcome in each:
             if outcome.reason is None:
                 store.finish(outcome.run, outcome.seconds, outcome.result)
@@ -77,7 +83,8 @@ def _signs_of_life(store: Store) -> Iterator[None]:
 
     def renew() -> None:
         while not stop.wait(LEASE / 4):
-            store.sign_of_life()
+            with suppress(StoreError):  # a full disk may have room again
+                store.sign_of_life()
 
     thread = threading.Thread(target=renew, daemon=True)
     thread.start()
@@ -86,56 +93,55 @@ def _signs_of_life(store: Store) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
-        store.give_back()
+        with suppress(StoreError):  # the claims end with this process anyway
+            store.give_back()
 
 
-@contextmanager
 def _outcomes(
     backend: Backend,
     scheduler: str | None,
     jobs: int,
     work: Callable[[Run], Outcome],
     runs: Iterator[Run],
-) -> Iterator[Iterator[Outcome]]:
+) -> Generator[Outcome]:
     """Map over the runs, in whatever order they end."""
-    if jobs == 1 and backend == "local":
-        yield map(work, runs)
-        return
+    if backend == "dask":
+        yield from on_cluster(scheduler, work, runs)
+    elif jobs == 1:
+        yield from map(work, runs)
+    else:
+        yield from _on_cores(jobs, work, runs)
+
+
+def _on_cores(
+    jobs: int, work: Callable[[Run], Outcome], runs: Iterator[Run]
+) -> Generator[Outcome]:
     try:
         from joblib import Parallel, delayed, parallel_config
+        from joblib.externals.loky.process_executor import BrokenProcessPool
     except ImportError:
         raise MissingExtraError(
             "`jobs` above 1 needs joblib, which is not installed. Run `pip install "
             "'fairret[experiment]'`."
         ) from None
-    tasks = (delayed(work)(run) for run in runs)
-    options: dict[str, Any] = {"n_jobs": jobs, "return_as": "generator_unordered"}
-    if backend == "local":
-        with parallel_config(backend="loky", inner_max_num_threads=1):
-            yield Parallel(pre_dispatch="n_jobs", **options)(tasks)
-        return
-    dask = parallel_config(backend="dask", wait_for_workers_timeout=60)
-    with _client(scheduler), dask:
-        yield Parallel(pre_dispatch="2 * n_jobs", **options)(tasks)
-
-
-def _client(scheduler: str | None) -> Any:
-    if scheduler is None:
-        raise ArgumentError(
-            "`scheduler` is required by the backend 'dask'; got none. Pass its "
-            "address, as in `--scheduler tcp://host:8786`."
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        parallel = Parallel(
+            n_jobs=jobs,
+            pre_dispatch="n_jobs",
+            batch_size=1,  # else a quick run waits for others before it is kept
+            return_as="generator_unordered",
         )
+    tasks = parallel(delayed(work)(run) for run in runs)
     try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError(
-            "`backend` 'dask' needs distributed, which is not installed. Run `pip "
-            "install 'fairret[dask]'`."
-        ) from None
-    try:
-        return Client(scheduler, timeout="20s")  # type: ignore[no-untyped-call]
-    except OSError as error:
-        raise ArgumentError(
-            f"`scheduler` must be the address of a Dask scheduler that answers; "
-            f"{scheduler} does not ({error}). Start one, or check the address."
+        for outcome in tasks:  # noqa: UP028, which would close it before `finally`
+            yield outcome
+    except BrokenProcessPool as error:
+        raise WorkerLostError(
+            "`jobs` must leave every process enough memory; one of "
+            f"{jobs} was lost (killed, perhaps for want of memory). What was finished "
+            "is stored: start again, with fewer jobs."
         ) from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib says that the rest is not trained
+            tasks.close()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fairret.errors import FairretError
 from fairret.experiment.grid import Run
@@ -58,23 +58,34 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{time.time_ns()}"
-        with self._transaction() as db:
-            db.execute(SCHEMA)
+        with self._transaction("DEFERRED") as db:  # a store may be only for reading
+            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'")
+            is_new = known.fetchone() is None
+        if is_new:
+            with self._transaction() as db:
+                db.execute(SCHEMA)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(
+        self, mode: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE"
+    ) -> Iterator[sqlite3.Connection]:
         """Open, write and close: nothing is held while a run is trained."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
             try:
                 db.execute("PRAGMA synchronous = FULL")
-                db.execute("BEGIN IMMEDIATE")
+                db.execute(f"BEGIN {mode}")
                 yield db
                 db.execute("COMMIT")
             finally:
                 db.close()  # without COMMIT, that is a rollback
         except (sqlite3.Error, OSError) as error:
+            if type(error) is sqlite3.DatabaseError:  # not one of its subclasses
+                raise StoreError(
+                    f"`store` must be a SQLite file; {self.path} is not, or is damaged "
+                    f"({error}). Pass another file, or move this one away."
+                ) from error
             raise StoreError(
                 f"`store` must be a SQLite file that can be written; {self.path} "
                 f"cannot ({error}). What was stored is intact: free some space or "
@@ -115,6 +126,8 @@ class Store:
         reason: str | None,
     ) -> None:
         with self._transaction() as db:
+            if status == "failed" and _is_done(db, run):
+                return  # by somebody who took over: a result is worth more
             db.execute(
                 "INSERT OR REPLACE INTO runs "
                 "(key, run, status, seconds, result, reason) VALUES (?, ?, ?, ?, ?, ?)",
@@ -157,19 +170,22 @@ class Store:
                 "DELETE FROM runs WHERE status = 'claimed' AND owner = ?", (self.owner,)
             )
 
-    def forget_failures(self) -> int:
-        """Drop failed runs, so that they are tried again; say how many."""
+    def forget_failures(self, runs: Iterable[Run]) -> int:
+        """Drop those that failed, so that they are tried again; say how many."""
+        keys = [(run.key,) for run in runs]
         with self._transaction() as db:
-            return db.execute("DELETE FROM runs WHERE status = 'failed'").rowcount
+            return db.executemany(
+                "DELETE FROM runs WHERE status = 'failed' AND key = ?", keys
+            ).rowcount
 
     def status(self) -> dict[str, str]:
         """The status of every run by its key."""
-        with self._transaction() as db:
+        with self._transaction("DEFERRED") as db:
             return dict(db.execute("SELECT key, status FROM runs").fetchall())
 
     def finished(self) -> list[tuple[str, Finished]]:
         """All runs that were done or have failed, with their keys."""
-        with self._transaction() as db:
+        with self._transaction("DEFERRED") as db:
             rows = db.execute(
                 "SELECT key, run, status, seconds, result, reason FROM runs "
                 "WHERE status != 'claimed' ORDER BY rowid"
@@ -178,6 +194,13 @@ class Store:
             (key, Finished(json.loads(run), status, s, json.loads(result or "{}"), why))
             for key, run, status, s, result, why in rows
         ]
+
+
+def _is_done(db: sqlite3.Connection, run: Run) -> bool:
+    found = db.execute(
+        "SELECT 1 FROM runs WHERE key = ? AND status = 'done'", (run.key,)
+    )
+    return found.fetchone() is not None
 
 
 def _void(status: str, owner: str, seen: float, now: float) -> bool:
@@ -191,6 +214,8 @@ def _void(status: str, owner: str, seen: float, now: float) -> bool:
 
 
 def _alive(process: int) -> bool:
+    if os.name == "nt":
+        return True  # signal 0 would be Ctrl+C there; the lease tells
     try:
         os.kill(process, 0)
     except ProcessLookupError:

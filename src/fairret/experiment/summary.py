@@ -26,7 +26,7 @@ def frame(store: Store, runs: Iterable[Run] | None = None) -> pd.DataFrame:
 
     Args:
         store: The results.
-        runs: Those wanted; by default all.
+        runs: Those wanted, in this order; by default all, in the order they ended in.
     """
     try:
         import pandas as pd
@@ -35,13 +35,9 @@ def frame(store: Store, runs: Iterable[Run] | None = None) -> pd.DataFrame:
             "Tables of results need pandas, which is not installed. Run `pip install "
             "'fairret[experiment]'`."
         ) from None
-    wanted = None if runs is None else {run.key for run in runs}
-    rows = [
-        _row(key, one)
-        for key, one in store.finished()
-        if wanted is None or key in wanted
-    ]
-    return pd.DataFrame(rows)
+    rows = {key: _row(key, one) for key, one in store.finished()}
+    keys = list(rows) if runs is None else [run.key for run in runs]
+    return pd.DataFrame([rows[key] for key in keys if key in rows])
 
 
 def _row(key: str, one: Finished) -> dict[str, object]:
@@ -112,25 +108,38 @@ def _finished(row: dict[str, Any]) -> tuple[str, Finished]:
     )
 
 
+def failures(store: Store, runs: Iterable[Run]) -> list[str]:
+    """Say of every failed run what it was, and why it failed."""
+    names = {run.key: str(run) for run in runs}
+    return [
+        f"{names[key]}: {one.reason}"
+        for key, one in store.finished()
+        if one.status == "failed" and key in names
+    ]
+
+
 def summary_table(store: Store, runs: Sequence[Run]) -> Table:
     """Lay out the means over the seeds, on the test rows."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for header in ("dataset", "method", "for", "traits", "strength", "options"):
-        table.add_column(header)
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1)
+    )
+    for header in ("dataset", "method", "for", "traits", "strength"):
+        table.add_column(header, no_wrap=True)  # a name cut short tells nothing
+    table.add_column("options", overflow="fold")
     for header in ("seeds", "AUROC", "log-loss", "accuracy", "scores", "decisions"):
-        table.add_column(header, justify="right")
+        table.add_column(header, justify="right", no_wrap=True)
     data = frame(store, runs)
     if data.empty:
         return table
     for settings, own in data.groupby(list(SETTINGS), sort=False):
         done = own[own["status"] == "done"]
         dataset, method, statistic, traits, strength, options = settings
-        usual = {k: v.default for k, v in METHODS[method].options.items()}
-        given = json.loads(options).items()
-        shown = ", ".join(f"{k}={v}" for k, v in given if v != usual.get(k))
+        usual = METHODS[method].options  # a default is not worth the room
+        chosen = json.loads(options).items()
+        shown = ", ".join(f"{k}={v}" for k, v in chosen if v != usual[k].default)
         violation = f"test/violation/{statistic or 'pr'}"
         numbers = [
-            f"{done[name].mean():.3f}" if len(done) else "failed"
+            _mean(done, name)
             for name in (
                 "test/auroc",
                 "test/log_loss",
@@ -142,3 +151,9 @@ def summary_table(store: Store, runs: Sequence[Run]) -> Table:
         words = (dataset, method, statistic or "all", traits, f"{strength:g}", shown)
         table.add_row(*words, str(len(done)), *numbers)
     return table
+
+
+def _mean(done: pd.DataFrame, name: str) -> str:
+    if done.empty:
+        return "failed"
+    return f"{done[name].mean():.3f}" if name in done else "–"

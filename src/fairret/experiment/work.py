@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from fairret.experiment.peers import Fitted
 from fairret.statistic import get_statistic
 from fairret.training import Split, evaluate, score, split_rows, train
 
+ONE_AT_A_TIME = threading.Lock()  # torch's seed is the process's; Dask has threads
 MEASURED = ("pr", "tpr", "ppv", "fn_fp")  # those of the paper, for every run
 
 
@@ -36,8 +38,9 @@ def _load(name: str) -> Dataset:
 def work(run: Run) -> Outcome:
     """Do a run; whatever goes wrong becomes its reason."""
     try:
-        torch.set_num_threads(1)  # others run beside it
-        return _work(run)
+        with ONE_AT_A_TIME:
+            torch.set_num_threads(1)  # others run beside it
+            return _work(run)
     except FairretError as error:
         return Outcome(run, 0.0, {}, str(error))
     except Exception as error:  # the other runs go on
@@ -63,7 +66,8 @@ def _work(run: Run) -> Outcome:
         for part in rows
     ]
     done = _fit(run, Split(*own))  # type: ignore[arg-type]  # only validation is None
-    statistics = [get_statistic(name) for name in MEASURED]
+    wanted = dict.fromkeys((*MEASURED, run.statistic or MEASURED[0]))
+    statistics = [get_statistic(name) for name in wanted]
     traits = {"all": every, "single": single}
     result = {"epoch": float(done.epoch), "final_loss": done.loss}
     for part in ("train", "test"):

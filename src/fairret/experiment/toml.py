@@ -1,0 +1,114 @@
+"""A TOML file that can point at the line of what it says."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairret.errors import FairretError, MissingExtraError
+
+HEADER = re.compile(r"\s*\[{1,2}\s*([\w-]+)\s*\]{1,2}\s*(?:#.*)?")
+
+
+class ConfigError(FairretError, ValueError):
+    """An experiment's file does not say what can be run."""
+
+
+class Place(NamedTuple):
+    """A table of a file; "" is the top."""
+
+    table: str
+    number: int = 0  # of those with the same name
+
+
+class Document:
+    """The values of a file, and its text, to point at lines.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ConfigError: If it cannot be read, or is not TOML.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"`file` must be a TOML file; {path} cannot be read "
+                f"({error.strerror}). Check the path."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(
+                f"`file` must be TOML, which is UTF-8; {self.name} is not ({error}). "
+                "Save it as UTF-8."
+            ) from error
+        self.table = _parse(self.name, text)
+        self._lines = [line.split("#")[0] for line in text.splitlines()]
+        self._places = _places(self._lines)
+
+    def at(self, key: str, place: Place, value: str | None = None) -> str:
+        """Name the line of a key, or of a value of it; else that of its table."""
+        everywhere = range(len(self._lines))  # where the table is written in one line
+        own = self._places.get(place, everywhere)
+        pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*[=.\]]""")
+        found = [k for k in own if pattern.search(self._lines[k])]
+        if not found:
+            return self._named(own.start if place.table in self.table else None)
+        if value is not None:
+            word = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])")
+            later = range(found[0], own.stop)
+            found = [k for k in later if word.search(self._lines[k])] or found
+        return self._named(found[0])
+
+    def _named(self, line: int | None) -> str:
+        return self.name if line is None else f"{self.name}, line {line + 1}"
+
+
+def nearest_name(word: str, known: Iterable[str]) -> str:
+    """Say which known name was perhaps meant, in small letters or large."""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), names, n=1)
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def _parse(name: str, text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:  # Python 3.10 has no reader of its own
+        try:
+            import tomli as tomllib
+        except ImportError:
+            raise MissingExtraError(
+                "Reading TOML needs tomli, which is not installed. Run `pip install "
+                "'fairret[experiment]'`."
+            ) from None
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"`file` must be TOML; {name} is not ({error}). Correct that line."
+        ) from error
+    return table
+
+
+def _places(lines: list[str]) -> dict[Place, range]:
+    """Find the lines of every table."""
+    heads = [(Place(""), 0)]
+    seen: Counter[str] = Counter()
+    for number, line in enumerate(lines):
+        if header := HEADER.fullmatch(line):
+            heads.append((Place(header[1], seen[header[1]]), number))
+            seen[header[1]] += 1
+    ends = [begin for _, begin in heads[1:]] + [len(lines)]
+    return {
+        place: range(begin, end)
+        for (place, begin), end in zip(heads, ends, strict=True)
+    }

@@ -1,0 +1,176 @@
+"""A file is checked as a whole, and a mistake is told with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from fairret.experiment import ConfigError, read_experiment, runs_of
+from fairret.training import TrainingSettings
+
+GOOD = """\
+# what to compare
+datasets = ["synthetic", "bank"]
+statistics = ["pr", "tpr"]
+seeds = [0, 1, 2]
+
+[training]
+epochs = 30
+learning_rate = 0.01
+
+[[method]]
+name = "Unfair"
+
+[[method]]
+name = "SmoothMax"
+strengths = [0.1, 1]
+"""
+TRADE_OFFS = Path(__file__).parents[2] / "experiments" / "trade_offs.toml"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text):
+        path = tmp_path / "grid.toml"
+        path.write_text(text, encoding="utf-8")
+        return read_experiment(path)
+
+    return read
+
+
+def test_file_is_read_and_the_rest_is_as_in_the_paper(read):
+    found = read(GOOD)
+    assert found.name == "grid"
+    assert found.datasets == ("synthetic", "bank")
+    assert found.traits == ("all",)
+    assert found.training == TrainingSettings(epochs=30, learning_rate=0.01)
+    assert [grid.method.name for grid in found.methods] == ["Unfair", "SmoothMax"]
+    assert [grid.strengths for grid in found.methods] == [(0.0,), (0.1, 1.0)]
+    assert found.methods[1].options == {"sharpness": (1.0,)}
+
+
+def test_published_experiment_is_valid():
+    found = read_experiment(TRADE_OFFS)
+    assert found.training == TrainingSettings()
+    assert len(runs_of(found)) == 3 * 3 * (1 + 5 * (5 * 4 + 3))
+
+
+def test_single_values_stand_for_lists_of_one(read):
+    text = GOOD.replace('["synthetic", "bank"]', '"bank"').replace("[0, 1, 2]", "4")
+    text = text.replace("[0.1, 1]", "2\nsharpness = 3")
+    found = read(text)
+    assert (found.datasets, found.seeds) == (("bank",), (4,))
+    assert found.methods[1].strengths == (2.0,)
+    assert found.methods[1].options == {"sharpness": (3.0,)}
+
+
+def test_duplicates_count_once(read):
+    text = GOOD.replace("[0, 1, 2]", "[2, 0, 2]").replace('"tpr"', '"tpr", "pr"')
+    text = text.replace("[0.1, 1]", "[1, 1.0, 0.1]")
+    found = read(text)
+    assert found.seeds == (2, 0)
+    assert found.statistics == ("pr", "tpr")
+    assert found.methods[1].strengths == (1.0, 0.1)
+
+
+def test_whole_and_decimal_numbers_give_the_same_keys(read):
+    text = GOOD.replace("0.01", "{lr}").replace("[0.1, 1]", "[{s}]\nsharpness = {s}")
+    whole = runs_of(read(text.replace("{lr}", "1").replace("{s}", "2")))
+    decimal = runs_of(read(text.replace("{lr}", "1.0").replace("{s}", "2.0")))
+    assert [run.key for run in whole] == [run.key for run in decimal]
+
+
+def test_stacks_are_named_in_one_way(read):
+    found = read(GOOD.replace('"tpr"]', '"tpr + fpr", "tpr+fpr"]'))
+    assert found.statistics == ("pr", "tpr+fpr")
+
+
+WRONG = {
+    "unknown key": ("seeds =", "seed =", 4, "`seed` .* mean 'seeds'"),
+    "unknown key of training": ("epochs", "epoch", 7, "`training.epoch` .* 'epochs'"),
+    "unknown key of a method": ("strengths", "strength", 15, "`method.strength` .*'st"),
+    "option of another method": ("strengths", "gradient", 15, "`method.gradient`"),
+    "unknown dataset": ('"bank"', '"bnk"', 2, "got 'bnk'.* mean 'bank'"),
+    "unknown statistic": ('"tpr"', '"trp"', 3, "got 'trp'.* mean 'tpr'"),
+    "statistic with settings": ('"tpr"', '"cpr"', 3, "needs no settings"),
+    "half a stack": ('"tpr"', '"tpr+"', 3, "got ''"),
+    "unknown method": ('"SmoothMax"', '"smoothmx"', 14, "mean 'SmoothMax'"),
+    "method in small letters": ('"Unfair"', '"unfair"', 11, "mean 'Unfair'"),
+    "no name": ('name = "SmoothMax"', "", 13, "`name` must name the method; got None"),
+    "no strengths": ("strengths = [0.1, 1]", "", 13, "`strengths` .* got None"),
+    "negative strength": ("[0.1, 1]", "[0.1, -1]", 15, "of at least 0; got .*-1"),
+    "infinite strength": ("[0.1, 1]", "[inf]", 15, "be finite numbers"),
+    "strength as text": ("[0.1, 1]", '["1"]', 15, "be finite numbers"),
+    "strength as truth": ("[0.1, 1]", "true", 15, "be finite numbers"),
+    "empty strengths": ("[0.1, 1]", "[]", 15, "be finite numbers"),
+    "strength of no term": ('fair"', 'fair"\nstrengths = 1', 12, "be left out"),
+    "negative sharpness": ("[0.1, 1]", "1\nsharpness = -1", 16, "be positive numbers"),
+    "unknown traits": ("seeds", 'traits = "sngle"\nseeds', 4, "mean 'single'"),
+    "decimal seed": ("[0, 1, 2]", "[0, 1.5]", 4, "at least one int; got .*1.5"),
+    "negative seed": ("[0, 1, 2]", "[-1]", 4, "at least 0"),
+    "no seeds": ("[0, 1, 2]", "[]", 4, "at least one int"),
+    "epochs as text": ("30", '"30"', 7, "`epochs` must be of type int; got '30'"),
+    "no epochs": ("30", "0", 7, "`epochs` must be at least 1"),
+    "epochs that are warm-up": ("30", "20", 7, "`epochs` must be above `warm_up`, 20"),
+    "rate of zero": ("0.01", "0", 8, "`learning_rate` must be a positive"),
+    "wrong sizes": ("0.01", "0.01\nhidden = [8, 0]", 9, "`hidden` must be a list"),
+    "validation of all": ("0.01", "0.1\nvalidation = 1", 9, "below 1; got 1"),
+    "name as number": ("datasets", "name = 3\ndatasets", 2, "`name` must be a text"),
+    "training as number": ("[training]\nepochs", "training", 6, "be a table"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_mistake_is_told_with_its_line_and_the_nearest_name(case, read):
+    old, new, line, words = WRONG[case]
+    text = GOOD.replace(old, new, 1)
+    if case == "training as number":
+        text = text.replace("learning_rate = 0.01\n", "")
+    with pytest.raises(ConfigError, match=rf"^grid\.toml, line {line}: .*{words}"):
+        read(text)
+
+
+@pytest.mark.parametrize("key", ["datasets", "statistics", "seeds"])
+def test_missing_key_is_told_by_name(key, read):
+    lines = [line for line in GOOD.splitlines() if not line.startswith(key)]
+    with pytest.raises(ConfigError, match=rf"^grid\.toml: `{key}` must be a list"):
+        read("\n".join(lines))
+
+
+def test_key_below_a_table_is_told_where_it_stands(read):
+    text = GOOD.replace("seeds = [0, 1, 2]\n", "") + "seeds = [0]\n"
+    with pytest.raises(ConfigError, match=r"line 15: `method\.seeds` must be a known"):
+        read(text)
+
+
+def test_names_elsewhere_do_not_mislead(read):
+    text = 'name = "bnk"\n' + GOOD.replace('"bank"', '"bnk"')
+    with pytest.raises(ConfigError, match="line 3: `datasets`"):
+        read(text)
+    text = GOOD.replace("[0.1, 1]", "1") + '[[method]]\nname = "KL"\nstrengths = -3'
+    with pytest.raises(ConfigError, match="line 18: `strengths`"):
+        read(text)
+
+
+@pytest.mark.parametrize("methods", ["", "method = 3", "[method]\nname = 'KL'"])
+def test_methods_are_a_list_of_tables(methods, read):
+    text = GOOD.split("[training]")[0] + methods
+    with pytest.raises(ConfigError, match=r"`method` must be given at least once"):
+        read(text)
+    with pytest.raises(ConfigError, match=r"`method` must be tables.* got 'KL'"):
+        read(GOOD.split("[training]")[0] + 'method = ["KL"]')
+
+
+def test_tables_in_one_line_are_found_too(read):
+    top = GOOD.split("[training]")[0] + "training = {epoch = 3}\n"
+    with pytest.raises(ConfigError, match=r"line 6: `training\.epoch`"):
+        read(top + GOOD[GOOD.index("[[") :])
+
+
+def test_file_that_is_not_there_or_not_toml_is_told(read, tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml cannot be read \(No such"):
+        read_experiment(tmp_path / "nowhere.toml")
+    with pytest.raises(ConfigError, match=r"grid\.toml is not \(.*line 2"):
+        read("seeds = [1]\nseeds : 2")
+    (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"')
+    with pytest.raises(ConfigError, match=r"latin\.toml is not .* Save it as UTF-8"):
+        read_experiment(tmp_path / "latin.toml")
