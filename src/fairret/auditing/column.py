@@ -92,7 +92,9 @@ def from_arrow(name: str, array: Any) -> Values:
         if not pa.types.is_boolean(kind):
             array = array.cast(pa.string())
         array = array.dictionary_encode()
-    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = array.indices.to_numpy(zero_copy_only=False)
+    if array.indices.null_count:  # they come as NaN; fill_null would import pandas
+        codes = np.nan_to_num(codes, nan=-1)
     values = array.dictionary.to_pylist()
     blank = [v is None or (isinstance(v, str) and not v.strip()) for v in values]
     order = np.array([*(np.cumsum(np.logical_not(blank)) - 1), -1], dtype=np.intp)
