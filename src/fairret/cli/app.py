@@ -3,7 +3,7 @@
 import typer
 
 from fairret import __version__
-from fairret.cli import audit, experiment
+from fairret.cli import audit, experiment, figure
 
 app = typer.Typer(
     help="Fairness as a loss term, and as something to measure.",
@@ -16,6 +16,7 @@ app = typer.Typer(
 app.command("audit")(audit.command)
 app.command("run")(experiment.run)
 app.command("results")(experiment.results)
+app.command("figure")(figure.command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -28,8 +28,9 @@ from fairret.experiment import (
     run_missing,
     runs_of,
 )
+from fairret.experiment.hypervolume import volume_table, volumes
 from fairret.experiment.store import LEASE
-from fairret.experiment.summary import export, failures, restore, summary_table
+from fairret.experiment.summary import export, failures, frame, restore, summary_table
 from fairret.experiment.work import Outcome
 
 FILE = Annotated[Path, typer.Argument(help="A TOML file that says what to compare.")]
@@ -125,10 +126,18 @@ def results(
         Path | None,
         typer.Option("--restore", help="First take the runs of such a file back in."),
     ] = None,
+    hypervolume: Annotated[
+        bool,
+        typer.Option(
+            "--hypervolume",
+            help="Print how much each method gains over Unfair: 0 nothing, 1 all.",
+        ),
+    ] = False,
 ) -> None:
     """Print the means over the seeds, and export every run with all columns."""
     try:
-        runs = runs_of(read_experiment(file))
+        wanted = read_experiment(file)
+        runs = runs_of(wanted)
         path = store_of(file, store)
         if not path.exists() and restore_from is None:
             raise StoreError(
@@ -139,7 +148,10 @@ def results(
         if restore_from is not None:
             count = restore(found, restore_from)
             typer.echo(f"{count} runs taken from {restore_from}.")
-        if output is not None:
+        if hypervolume:
+            own = volumes(frame(found, runs), wanted.traits)
+            stdout_console().print(volume_table(own))
+        elif output is not None:
             count = export(found, runs, output)
             typer.echo(f"{count} of {len(runs)} runs written to {output}.")
         else:

@@ -1,0 +1,161 @@
+"""One number for a trade-off: the area that a method's marks dominate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich import box
+from rich.table import Table
+
+from fairret.experiment.trade_off import NOTIONS, UNFAIR, TradeOff, View, trade_off
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VIEWS = {
+    "AUROC, scores": View("auroc", "scores"),
+    "accuracy, decisions": View("accuracy", "decisions"),
+    "log-loss, decisions": View("log_loss", "decisions"),
+}
+
+
+class Volume(NamedTuple):
+    """How much of what could be gained over Unfair a method gains."""
+
+    dataset: str
+    statistic: str
+    traits: str
+    view: str
+    label: str
+    marks: int
+    value: float  # NaN without Unfair, or where Unfair leaves nothing to gain
+    chance: bool  # whether Unfair itself is within the noise floor
+
+
+def hypervolume(
+    points: Iterable[tuple[float, float]], reference: tuple[float, float]
+) -> float:
+    r"""Measure what points dominate, where x should be large and y small.
+
+    .. math::
+        \mathrm{area} \bigcup_i [r_x, x_i] \times [y_i, r_y]
+
+    Exact: points by falling x, each adding the strip below the lowest y so far.
+
+    Args:
+        points: Pairs x, y.
+        reference: The corner :math:`(r_x, r_y)` that every point should beat.
+
+    Example:
+        >>> hypervolume([(3.0, 1.0), (2.0, 0.0)], reference=(0.0, 2.0))
+        5.0
+    """
+    right, top = reference
+    area, lowest = 0.0, top
+    for x, y in sorted(points, reverse=True):
+        if x > right and y < lowest:
+            area += (x - right) * (lowest - y)
+            lowest = y
+    return area
+
+
+def worst_utility(utility: str, base_rate: float) -> float:
+    r"""Give the utility, larger being better, of a model that sees no features.
+
+    AUROC ½; the accuracy of always guessing the commoner label; minus the log-loss of
+    the base rate as everybody's score.
+    """
+    p = min(max(base_rate, 1e-12), 1 - 1e-12)
+    return {
+        "auroc": 0.5,
+        "accuracy": max(p, 1 - p),
+        "log_loss": p * math.log(p) + (1 - p) * math.log(1 - p),
+    }[utility]
+
+
+def volumes(data: pd.DataFrame, traits: Sequence[str] = ("all",)) -> list[Volume]:
+    r"""Compute the volume of every dataset, notion and method, on the test rows.
+
+    The reference point is :math:`(u_0, v_U)`: the utility of a model that sees no
+    features (:func:`worst_utility`) and the violation of the Unfair model. Divided by
+    :math:`(u_U - u_0) v_U`, a volume is 0 where nothing is gained over Unfair, and 1
+    for all of its utility without any violation. The points are means over seeds, as in
+    the figure; a method with more strengths has more of them, so compare grids of equal
+    size.
+
+    Args:
+        data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
+        traits: "all" for violations of all traits, "single" for those of the single
+            trait; fairrets are those that were trained for the same.
+    """
+    if "test/base_rate" not in data:  # nothing, or failed runs only
+        return []
+    found = []
+    for dataset, statistic, which in product(
+        dict.fromkeys(data["dataset"]), NOTIONS, traits
+    ):
+        rate = float(data[data["dataset"] == dataset]["test/base_rate"].mean())
+        for name, view in VIEWS.items():
+            compared = trade_off(data, replace(view, traits=which), dataset, statistic)
+            settings = (dataset, statistic, which, name)
+            found += _volumes(compared, view.utility, rate, settings)
+    return found
+
+
+def _volumes(
+    compared: TradeOff,
+    utility: str,
+    base_rate: float,
+    settings: tuple[str, str, str, str],
+) -> list[Volume]:
+    sign = -1 if utility == "log_loss" else 1
+    lowest = worst_utility(utility, base_rate)
+    full, top, chance = math.nan, math.nan, False
+    if compared.unfair is not None:
+        x, top = compared.unfair.mean
+        chance = bool(top <= compared.unfair.floor.mean())
+        full = (sign * x - lowest) * top
+    rows = []
+    for curve in compared.curves:
+        if curve.method == UNFAIR:
+            continue
+        points = [(sign * x, y) for x, y in (mark.mean for mark in curve.marks)]
+        area = hypervolume(points, (lowest, top))
+        value = area / full if full > 0 else math.nan
+        rows.append(Volume(*settings, curve.label, len(points), value, chance))
+    return rows
+
+
+def volume_table(found: Sequence[Volume]) -> Table:
+    """Lay the volumes out: a row for each method, a column for each pair."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        caption="0: nothing gained over Unfair, 1: its utility without violation.\n"
+        "In parentheses: Unfair itself violates no more than chance would.",
+        caption_justify="left",
+    )
+    for header in ("dataset", "notion", "traits", "method"):
+        table.add_column(header)
+    for header in ("marks", *VIEWS):
+        table.add_column(header, justify="right")
+    rows: dict[tuple[str, str, str, str], dict[str, Volume]] = {}
+    for one in found:
+        row = (one.dataset, one.statistic, one.traits, one.label)
+        rows.setdefault(row, {})[one.view] = one
+    for (dataset, statistic, traits, label), own in rows.items():
+        words = [_word(own.get(view)) for view in VIEWS]
+        marks = str(max(one.marks for one in own.values()))
+        table.add_row(dataset, NOTIONS[statistic], traits, label, marks, *words)
+    return table
+
+
+def _word(volume: Volume | None) -> str:
+    if volume is None or not math.isfinite(volume.value):
+        return "–"
+    return f"({volume.value:.3f})" if volume.chance else f"{volume.value:.3f} "

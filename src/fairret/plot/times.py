@@ -1,0 +1,204 @@
+"""What training costs: by method (App. D.5), and by iterations (App. C.1)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairret.experiment.methods import METHODS
+from fairret.experiment.trade_off import NOTIONS, Floats
+from fairret.plot.style import (
+    DATASETS,
+    NoResultsError,
+    canvas,
+    look_of,
+    many,
+    set_caption,
+    set_steps,
+    span,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STATISTIC = "pr"  # both figures are of DP
+USUAL = "usual"
+
+
+class Bar(NamedTuple):
+    """A number for each seed, and what it is of."""
+
+    label: str
+    method: str
+    values: Floats
+
+    @property
+    def mean(self) -> float:
+        """Mean over the seeds."""
+        return float(self.values.mean())
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean; 0 for one seed, which has none."""
+        n = len(self.values)
+        return float(self.values.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+
+
+def draw_run_times(
+    data: pd.DataFrame, datasets: Sequence[str], statistics: Sequence[str]
+) -> Figure:
+    """Draw the seconds of training by method, on a log scale (App. D.5).
+
+    Each method is shown at the stored strength that is nearest to 1; fairrets are
+    those for DP, over all traits if there are such runs.
+    """
+    done = data[data["status"] == "done"]
+    own = {d: _times(done[done["dataset"] == d]) for d in datasets}
+    columns = [d for d in datasets if own[d]]
+    if not columns:
+        raise _none("runs of any method")
+    bars = max(len(own[d]) for d in columns)
+    size = (max(5.4, 3.3 * len(columns) + 0.8), 0.33 * bars + 1.7)
+    means = [bar.mean for d in columns for bar in own[d]]
+    low = 10 ** math.floor(math.log10(min(means) / 2))
+    high = low * (max(means) / low) ** 1.3  # room for the numbers
+    with canvas(1, len(columns), size) as (figure, grid):
+        for ax, dataset in zip(grid[0], columns, strict=True):
+            ax.set_xscale("log")
+            ax.set_xlim(low, high)
+            set_steps(ax.xaxis, low, high)
+            _draw_times(ax, own[dataset])
+            ax.set_title(DATASETS.get(dataset, dataset))
+        seeds = [len(bar.values) for d in columns for bar in own[d]]
+        lines = [
+            f"Seconds of training, log scale; mean over {span(seeds)} "
+            f"seed{'s' if max(seeds) > 1 else ''}"
+            f"{', bars: standard error' if max(seeds) > 1 else ''}. Fairrets are for "
+            f"{NOTIONS[STATISTIC]}, at the stored strength λ nearest to 1.",
+        ]
+        set_caption(figure, lines)
+    return figure
+
+
+def _times(data: pd.DataFrame) -> list[Bar]:
+    bars = []
+    order = [*METHODS, *dict.fromkeys(data["method"])]
+    for method in dict.fromkeys(order):
+        own = data[(data["method"] == method) & data["seconds"].notna()]
+        own = own[own["statistic"].isin(["", STATISTIC])]
+        if (own["traits"] == "all").any():
+            own = own[own["traits"] == "all"]
+        if own.empty:
+            continue
+        far = {s: abs(math.log(s)) if s > 0 else 0.0 for s in set(own["strength"])}
+        strength = min(sorted(far), key=lambda s: far[s])
+        own = own[own["strength"] == strength]
+        own = own[own["options"] == own["options"].iloc[0]]
+        label = f"{method}, λ = {strength:g}" if strength > 0 else method
+        bars.append(Bar(label, method, own["seconds"].to_numpy(float)))
+    return bars
+
+
+def _draw_times(ax: Axes, bars: Sequence[Bar]) -> None:
+    for row, bar in enumerate(bars):
+        ax.barh(
+            row,
+            bar.mean,
+            xerr=bar.error or None,
+            color=look_of(bar.method).colour,
+            height=0.66,
+            capsize=2,
+            ecolor="0.2",
+        )
+        ax.annotate(
+            f"{bar.mean:.3g} s",
+            (bar.mean + bar.error, row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+        )
+    ax.set_yticks(range(len(bars)), [bar.label for bar in bars])
+    ax.invert_yaxis()
+    ax.grid(visible=False, axis="y")
+    ax.set_xlabel("training time in seconds")
+
+
+def draw_iterations(
+    data: pd.DataFrame, datasets: Sequence[str], statistics: Sequence[str]
+) -> Figure:
+    """Draw violation and time against the limit of iterations (App. C.1)."""
+    done, failed = _done(data, "KL")
+    own = {d: _limits(done[done["dataset"] == d]) for d in datasets}
+    rows = [d for d in datasets if own[d]]
+    if not rows:
+        raise _none("runs of KL with several `max_iter`")
+    with canvas(len(rows), 2, (7.6, 2.3 * len(rows) + 1.0)) as (figure, grid):
+        for axes, dataset in zip(grid, rows, strict=True):
+            table = own[dataset]
+            name = DATASETS.get(dataset, dataset)
+            _draw_limits(axes[0], table, f"test/violation/{STATISTIC}/scores/all")
+            _draw_limits(axes[1], table, "seconds")
+            axes[0].set_ylabel(f"{NOTIONS[STATISTIC]} violation")
+            axes[1].set_ylabel("training time in seconds")
+            axes[0].set_title(f"{name}: violation of test scores")
+            axes[1].set_title(f"{name}: time")
+        seeds = [len(table) for d in rows for table in own[d].values()]
+        strengths = sorted(
+            {s for d in rows for t in own[d].values() for s in t.strength}
+        )
+        words = ", ".join(f"{s:g}" for s in strengths)
+        several = max(seeds) > 1
+        lines = [
+            "KL-projection, trained with at most so many steps of the solver for each "
+            f"batch (λ = {words}; {USUAL}: the solver's own limit). Mean over "
+            f"{span(seeds)} run{'s' if several else ''}"
+            f"{' with its standard error' if several else ''}.",
+            f"Left out: {many(failed, 'failed run')}." if failed else "",
+        ]
+        set_caption(figure, lines)
+    return figure
+
+
+def _limits(data: pd.DataFrame) -> dict[str, Any]:
+    """Give the runs of each limit, by its name, rising."""
+    if data.empty:
+        return {}
+    limits = data["options"].map(lambda text: json.loads(text).get("max_iter", 0))
+    known = sorted(set(limits), key=lambda limit: limit or math.inf)
+    return {str(limit) if limit else USUAL: data[limits == limit] for limit in known}
+
+
+def _draw_limits(ax: Axes, table: dict[str, Any], column: str) -> None:
+    colour = look_of("KL").colour
+    for place, own in enumerate(table.values()):
+        bar = Bar("", "KL", own[column].to_numpy(float))
+        ax.bar(
+            place,
+            bar.mean,
+            yerr=bar.error or None,
+            color=colour,
+            width=0.66,
+            capsize=3,
+            ecolor="0.2",
+        )
+    ax.set_xticks(range(len(table)), list(table))
+    ax.set_xlabel("most iterations")
+    ax.grid(visible=False, axis="x")
+
+
+def _done(data: pd.DataFrame, method: str) -> tuple[pd.DataFrame, int]:
+    """Take a method's runs for DP and all traits; count those that failed."""
+    own = data[(data["method"] == method) & (data["statistic"] == STATISTIC)]
+    own = own[own["traits"] == "all"]
+    return own[own["status"] == "done"], int((own["status"] == "failed").sum())
+
+
+def _none(what: str) -> NoResultsError:
+    return NoResultsError(
+        f"`store` must hold {what} of this experiment; it holds none. Run the "
+        "experiment first with `fairret run`."
+    )

@@ -1,0 +1,68 @@
+"""Bars have the stored seconds and violations."""
+
+import numpy as np
+import pytest
+
+from fairret.experiment import read_experiment, runs_of
+from fairret.experiment.summary import frame
+from fairret.plot import NoResultsError
+from fairret.plot.style import caption_of
+from fairret.plot.times import draw_iterations, draw_run_times
+from stored_runs import fill, write_file
+
+
+def results(tmp_path, change=lambda run, result: result, **of):
+    file = write_file(tmp_path, **of)
+    store = fill(tmp_path / "made_up.sqlite", file, change)
+    return frame(store, runs_of(read_experiment(file)))
+
+
+def test_run_times_are_means_over_seeds_on_a_log_scale(tmp_path):
+    ax = draw_run_times(results(tmp_path), ["bank"], ["pr"]).axes[0]
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == [
+        "Unfair",
+        "Norm, λ = 3",  # a little nearer to 1 than 0.3
+        "SmoothMax, λ = 1",
+        "KL, λ = 1",
+        "HSIC, λ = 30",
+    ]
+    assert ax.get_xscale() == "log"
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(widths, [10, 8, 13, 6, 8])  # 3 + letters + mean seed
+
+
+def test_run_times_of_one_seed_have_no_error_bars(tmp_path):
+    figure = draw_run_times(results(tmp_path, seeds=[4]), ["bank"], ["pr"])
+    assert not figure.axes[0].collections
+    assert "standard error" not in caption_of(figure)
+
+
+def test_iterations_rise_and_the_usual_limit_is_last(tmp_path):
+    data = results(tmp_path, limits=[0, 20, 3])
+    figure = draw_iterations(data, ["bank", "lawschool"], ["pr"])
+    left, right = figure.axes[:2]
+    names = [text.get_text() for text in left.get_xticklabels()]
+    assert names == ["3", "20", "usual"]
+    own = data[(data.dataset == "bank") & (data.method == "KL")]
+    own = own[(own.statistic == "pr") & own.options.str.contains('"max_iter": 20')]
+    want = own["test/violation/pr/scores/all"].mean()
+    assert left.patches[1].get_height() == pytest.approx(want)
+    assert right.patches[1].get_height() == pytest.approx(own["seconds"].mean())
+
+
+def test_failed_runs_of_the_iterations_are_counted(tmp_path):
+    def change(run, result):
+        return None if dict(run.options).get("max_iter") == 3 else result
+
+    data = results(tmp_path, change, limits=[3, 20])
+    figure = draw_iterations(data, ["bank"], ["pr"])
+    assert "Left out: 12 failed runs." in caption_of(figure)  # 2 datasets, 2 strengths
+    assert len(figure.axes[0].patches) == 1
+
+
+@pytest.mark.parametrize("draw", [draw_run_times, draw_iterations])
+def test_nothing_but_failures_is_said(tmp_path, draw):
+    data = results(tmp_path, lambda run, result: None)
+    with pytest.raises(NoResultsError, match="holds none"):
+        draw(data, ["bank"], ["pr"])

@@ -1,0 +1,190 @@
+"""Panels have the right marks in the right places."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from fairret.experiment import read_experiment, runs_of
+from fairret.experiment.summary import frame
+from fairret.experiment.trade_off import View
+from fairret.plot import NoResultsError
+from fairret.plot.style import LOOKS, caption_of
+from fairret.plot.trade_offs import MAIN, OTHER, Layout, draw_trade_offs
+from stored_runs import fill, write_file
+
+DATASETS, STATISTICS = ("bank", "lawschool"), ("pr", "tpr", "ppv", "fn_fp")
+
+
+def results(tmp_path, change=lambda run, result: result, wanted=lambda run: True, **of):
+    file = write_file(tmp_path, **of)
+    store = fill(tmp_path / "made_up.sqlite", file, change, wanted)
+    return frame(store, runs_of(read_experiment(file)))
+
+
+def drawn(data, methods=MAIN, **view):
+    return draw_trade_offs(data, Layout(View(**view), methods), DATASETS, STATISTICS)
+
+
+def curves(ax):
+    return {line.get_label(): line for line in ax.lines if line.get_label()[0] != "_"}
+
+
+def ellipses(ax):
+    return [patch for patch in ax.patches if patch.get_gid() == "ellipse"]
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_marks_are_the_means_over_seeds(tmp_path, part):
+    data = results(tmp_path)
+    figure = drawn(data, part=part)
+    axes = np.array(figure.axes).reshape(4, 2)
+    for j, dataset in enumerate(DATASETS):
+        for i, name in enumerate(STATISTICS):
+            own = data[(data.dataset == dataset) & (data.method == "SmoothMax")]
+            own = own[own.statistic == name].groupby("strength")
+            line = curves(axes[i, j])["SmoothMax"]
+            y = f"{part}/violation/{name}/scores/all"
+            np.testing.assert_allclose(line.get_xdata(), own[f"{part}/auroc"].mean())
+            np.testing.assert_allclose(line.get_ydata(), own[y].mean())
+
+
+def test_methods_have_colours_and_markers_of_their_own(tmp_path):
+    assert len({look.colour for look in LOOKS.values()}) == len(LOOKS)
+    assert len({look.marker for look in LOOKS.values()}) == len(LOOKS)
+    found = curves(drawn(results(tmp_path)).axes[0])
+    assert list(found) == ["Unfair", "SmoothMax", "KL", "HSIC"]
+    for name, line in found.items():
+        assert to_hex(line.get_color()) == LOOKS[name].colour.lower()
+        assert line.get_marker() == LOOKS[name].marker
+
+
+def test_each_mark_of_several_seeds_has_an_ellipse_around_it(tmp_path):
+    figure = drawn(results(tmp_path))
+    for ax in figure.axes:
+        marks = [point for line in curves(ax).values() for point in line.get_xydata()]
+        found = ellipses(ax)
+        assert len(found) == len(marks) == 1 + 3 + 2 + 2
+        for patch, mark in zip(found, marks, strict=True):
+            outline = patch.get_xy()[:-1]  # the last point closes it
+            np.testing.assert_allclose(outline.mean(0), mark)
+    assert "mean over 3 seeds; ellipses" in caption_of(figure)
+
+
+def test_one_seed_has_marks_without_ellipses(tmp_path):
+    figure = drawn(results(tmp_path, seeds=[5]))
+    assert all(not ellipses(ax) and len(curves(ax)) == 4 for ax in figure.axes)
+    assert "mean over 1 seed." in caption_of(figure)
+
+
+def test_baselines_are_in_every_row(tmp_path):
+    data = results(tmp_path)
+    hsic = data[(data.dataset == "bank") & (data.method == "HSIC")]
+    axes = drawn(data).axes
+    for i, name in enumerate(STATISTICS):
+        line = curves(axes[2 * i])["HSIC"]
+        want = hsic.groupby("strength")[f"test/violation/{name}/scores/all"].mean()
+        np.testing.assert_allclose(line.get_ydata(), want)
+
+
+def test_failed_runs_are_left_out_and_counted(tmp_path):
+    def change(run, result):
+        return None if run.method == "HSIC" and run.seed == 1 else result
+
+    figure = drawn(results(tmp_path, change))
+    text = caption_of(figure)
+    assert "Left out: 4 failed runs." in text  # two datasets, two strengths
+    assert "mean over 2 to 3 seeds" in text
+    assert len(curves(figure.axes[0])["HSIC"].get_xdata()) == 2
+
+
+def test_marks_with_an_auroc_far_worse_are_left_out_and_named(tmp_path):
+    def change(run, result):
+        bad = run.method == "HSIC" and run.strength == 300
+        return result | {"test/auroc": 0.6} if bad else result
+
+    figure = drawn(results(tmp_path, change))
+    assert len(curves(figure.axes[0])["HSIC"].get_xdata()) == 1
+    assert "far worse than the rest, marks: HSIC 8." in caption_of(figure)
+
+
+def test_missing_methods_are_named(tmp_path):
+    figure = drawn(results(tmp_path))
+    assert caption_of(figure).endswith("Not in the store: PRemover, AdvDebias.")
+
+
+def test_figure_without_the_unfair_model_is_drawn(tmp_path):
+    data = results(tmp_path, wanted=lambda run: run.method == "KL")
+    assert list(curves(drawn(data).axes[0])) == ["KL"]
+
+
+def test_undefined_violations_are_left_out_and_counted(tmp_path):
+    def change(run, result):
+        column = "test/violation/ppv/scores/all"
+        return result | {column: np.nan} if run.method == "Unfair" else result
+
+    figure = drawn(results(tmp_path, change))
+    assert "Unfair" not in curves(figure.axes[4])
+    assert "6 runs with an undefined violation" in caption_of(figure)
+
+
+def test_noise_floor_is_the_dashed_line_whatever_one_run_has(tmp_path):
+    def change(run, result):
+        odd = run.method == "KL" and run.strength == 10 and run.seed == 0
+        wild = {k: 8.0 for k in result if "floor" in k}
+        return result | wild if odd else result
+
+    axes = np.array(drawn(results(tmp_path, change)).axes).reshape(4, 2)
+    for k, row in enumerate(axes):
+        for ax in row:
+            dashed = [x for x in ax.lines if x.get_label()[0] == "_"]
+            np.testing.assert_allclose(dashed[0].get_ydata(), 0.05 + 0.01 * k)
+
+
+def test_other_fairrets_have_a_figure_of_their_own(tmp_path):
+    figure = drawn(results(tmp_path), OTHER)
+    assert list(curves(figure.axes[0])) == ["Unfair", "Norm"]
+
+
+def test_single_trait_shows_runs_and_columns_of_the_single_trait(tmp_path):
+    data = results(tmp_path, traits="single")
+    figure = drawn(data, traits="single")
+    own = data[(data.dataset == "bank") & (data.method == "KL")]
+    own = own[own.statistic == "pr"].groupby("strength")
+    line = curves(figure.axes[0])["KL"]
+    want = own["test/violation/pr/scores/single"].mean()
+    np.testing.assert_allclose(line.get_ydata(), want)
+    with pytest.raises(NoResultsError, match="holds none"):
+        drawn(data[data.method == "KL"])  # none was trained for all traits
+
+
+def test_log_loss_falls_to_the_right(tmp_path):
+    data = results(tmp_path)
+    figure = drawn(data, utility="log_loss", channel="decisions")
+    for ax in figure.axes:
+        left, right = ax.get_xlim()
+        assert left > right
+    assert not drawn(data).axes[0].xaxis_inverted()
+
+
+def test_wide_spread_gets_a_log_scale_and_zeros_a_symlog_one(tmp_path):
+    def change(run, result):
+        zero = {"test/violation/tpr/scores/all": 0.0 if run.strength == 10 else 1.0}
+        even = {"test/violation/pr/scores/all": 0.3 + 0.1 * run.seed}
+        return result | zero | even
+
+    axes = drawn(results(tmp_path, change)).axes
+    assert [axes[k].get_yscale() for k in (0, 2, 4)] == ["linear", "symlog", "log"]
+
+
+def test_options_that_differ_are_curves_of_their_own(tmp_path):
+    figure = drawn(results(tmp_path, limits=[3, 20]))
+    found = curves(figure.axes[0])
+    assert {"KL (max_iter=3)", "KL (max_iter=20)"} < set(found)
+    lines = [found["KL (max_iter=3)"], found["KL (max_iter=20)"]]
+    assert lines[0].get_linestyle() != lines[1].get_linestyle()
+
+
+def test_all_runs_failed_is_said(tmp_path):
+    data = results(tmp_path, lambda run, result: None)
+    with pytest.raises(NoResultsError, match="fairret run"):
+        drawn(data)
