@@ -141,6 +141,8 @@ def test_hypervolumes_are_printed(made_up):
 
 
 def test_hypervolumes_of_an_empty_store_are_none(tmp_path):
-    result = run("results", write_file(tmp_path), "--hypervolume")
+    file = write_file(tmp_path)
+    Store(file.with_suffix(".sqlite"))
+    result = run("results", file, "--hypervolume")
     assert result.exit_code == 0
     assert "bank" not in result.stdout
