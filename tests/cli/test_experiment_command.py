@@ -200,8 +200,11 @@ def test_audit_does_not_need_what_only_experiments_need(tmp_path):
     people(300).to_csv(tmp_path / "predictions.csv", index=False)
     code = f"""
 import sys
-for name in "{HEAVY}".split():
-    sys.modules[name] = None  # as if it were not installed
+class Missing:
+    def find_spec(self, name, *place):
+        if name in "{HEAVY}".split():
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Missing())
 from fairret.cli import main
 main()
 """

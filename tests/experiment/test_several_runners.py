@@ -27,7 +27,7 @@ def done(store):
     return [one.run["seed"] for _, one in store.finished()]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_runner_loses_the_runs_in_flight_and_the_same_command_goes_on(
     tmp_path, jobs
 ):
