@@ -252,14 +252,13 @@ def _numbers(argument: str, name: str, chunk: Chunk) -> Numbers:
     values = chunk[name]
     if not isinstance(values, Coded):
         return values
-    table = as_numbers(values.categories)
-    if table is None:
-        strange = [v for v in values.categories if as_numbers([v]) is None]
+    x = values.numbers()
+    if x is None:
         raise DtypeError(
             f"`{argument}` must hold numbers; column {name!r} has "
-            f"{listing(strange, 3)}. Correct them, or name another column."
+            f"{listing(values.strange(), 3)}. Correct them, or name another column."
         )
-    return np.append(table, np.nan)[values.codes]
+    return x
 
 
 def _checked_weight(w: Numbers | None) -> Numbers | None:

@@ -50,6 +50,15 @@ class Coded:
         """Replace every value by its entry in a table."""
         return np.array([*table, missing], dtype=dtype)[self.codes]
 
+    def numbers(self) -> Numbers | None:
+        """Read the values as numbers, NaN where missing; None if one is no number."""
+        table = as_numbers(self.categories)
+        return None if table is None else np.append(table, np.nan)[self.codes]
+
+    def strange(self) -> list[Hashable]:
+        """The values that are not numbers."""
+        return [value for value in self.categories if as_numbers([value]) is None]
+
     def count(self) -> npt.NDArray[np.intp]:
         """How many rows have each value."""
         return np.bincount(self.codes + 1, minlength=len(self.categories) + 1)[1:]
@@ -119,7 +128,7 @@ def as_numbers(values: Sequence[Hashable]) -> Numbers | None:
     if any(isinstance(value, str) and "_" in value for value in values):
         return None  # Python reads 20_29 as 2029
     try:
-        x = np.array([float(value) for value in values])  # type: ignore[arg-type]
+        x = np.array([float(v) for v in values])  # type: ignore[arg-type]  # tried
     except (TypeError, ValueError):
         return None
     return x if np.isfinite(x).all() else None

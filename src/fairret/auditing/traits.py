@@ -165,11 +165,10 @@ def _numeric_columns(traits: Sequence[Trait | Intersection]) -> set[str]:
 
 
 def _as_amounts(name: str, column: Coded) -> Numbers:
-    table = as_numbers(column.categories)
-    if table is None:
-        strange = [v for v in column.categories if as_numbers([v]) is None]
+    x = column.numbers()
+    if x is None:
         raise RangeError(
             f"`sensitive` must name a column of numbers to be cut in bins; {name!r} "
-            f"has {strange[:3]}. Correct them, or leave the bins out."
+            f"has {column.strange()[:3]}. Correct them, or leave the bins out."
         )
-    return np.append(table, np.nan)[column.codes]
+    return x

@@ -44,7 +44,7 @@ def on_cluster(
             ) from error
         room = 2 * sum(client.ncores().values())  # so that no worker waits for us
         going: dict[Any, Run] = {}
-        ended: Any = as_completed()  # type: ignore[no-untyped-call]
+        ended: Any = as_completed()  # type: ignore[no-untyped-call]  # untyped there
 
         def submit(run: Run) -> None:
             future = client.submit(work, run, pure=False)
@@ -86,7 +86,7 @@ def _client(scheduler: str | None) -> Any:
             "install 'fairret[dask]'`."
         ) from None
     try:
-        return Client(scheduler, timeout=CONNECT)  # type: ignore[no-untyped-call]
+        return Client(scheduler, timeout=CONNECT)  # type: ignore[no-untyped-call]  # untyped
     except (OSError, ValueError) as error:
         raise ArgumentError(
             f"`scheduler` must be the address of a Dask scheduler that answers; "
