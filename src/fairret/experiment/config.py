@@ -53,14 +53,14 @@ class Experiment:
     methods: tuple[MethodGrid, ...]
 
 
-def read_experiment(path: Path) -> Experiment:
+def read_experiment(path: str | Path) -> Experiment:
     """Read a file, and check all of it before anything is trained.
 
     Raises:
         ConfigError: If a key, dataset, method or statistic is unknown, or a value is
             of the wrong type; with the line, and the nearest valid name.
     """
-    return _Reader(Document(path)).experiment()
+    return _Reader(Document(Path(path))).experiment()
 
 
 class _Reader:

@@ -15,7 +15,16 @@ from fairret.experiment.grid import Run
 from fairret.experiment.methods import METHODS, Task
 from fairret.experiment.peers import Fitted
 from fairret.statistic import get_statistic
-from fairret.training import Split, evaluate, score, split_rows, train
+from fairret.training import (
+    Split,
+    TrainingSettings,
+    WarmUp,
+    evaluate,
+    score,
+    split_rows,
+    train,
+    warm_up,
+)
 
 ONE_AT_A_TIME = threading.Lock()  # torch's seed is the process's; Dask has threads
 MEASURED = ("pr", "tpr", "ppv", "fn_fp")  # those of the paper, for every run
@@ -33,6 +42,20 @@ class Outcome(NamedTuple):
 @lru_cache(maxsize=2)
 def _load(name: str) -> Dataset:
     return load(name)
+
+
+@lru_cache(maxsize=1)
+def _split(name: str, seed: int, settings: TrainingSettings) -> Split:
+    data = _load(name)
+    return split_rows(
+        data.feat, data.sens, data.label, seed=seed, validation=settings.validation
+    )
+
+
+@lru_cache(maxsize=1)
+def _warm_up(name: str, seed: int, settings: TrainingSettings) -> WarmUp:
+    """Warm up once for all methods: runs come dataset by dataset."""
+    return warm_up(_split(name, seed, settings), settings, seed=seed)
 
 
 def work(run: Run) -> Outcome:
@@ -54,13 +77,7 @@ def _work(run: Run) -> Outcome:
     single = data.traits[data.single]
     every = tuple(range(data.sens.shape[1]))
     seen = list(single if run.traits == "single" else every)
-    rows = split_rows(
-        data.feat,
-        data.sens,
-        data.label,
-        seed=run.seed,
-        validation=run.training.validation,
-    )
+    rows = _split(run.dataset, run.seed, run.training)
     own = [
         None if part is None else part._replace(sens=part.sens[:, seen])
         for part in rows
@@ -91,7 +108,8 @@ def _fit(run: Run, rows: Split) -> Fitted:
         torch.manual_seed(run.seed)  # an adversary starts somewhere
         task = Task(run.statistic, rows.train.sens.shape[1], run.training.hidden[-1])
         term = method.make(task, **options)
-    done = train(rows, term, run.strength, run.training, seed=run.seed)
+    start = _warm_up(run.dataset, run.seed, run.training)
+    done = train(rows, term, run.strength, run.training, seed=run.seed, start=start)
     scores = {
         "train": score(done.network, rows.train.feat),
         "test": score(done.network, rows.test.feat),

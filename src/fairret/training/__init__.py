@@ -5,8 +5,10 @@ from fairret.training.loop import (
     DivergedError,
     Trained,
     TrainingSettings,
+    WarmUp,
     score,
     train,
+    warm_up,
 )
 from fairret.training.network import Network
 from fairret.training.schedule import strength_at
@@ -19,9 +21,11 @@ __all__ = [
     "Split",
     "Trained",
     "TrainingSettings",
+    "WarmUp",
     "evaluate",
     "score",
     "split_rows",
     "strength_at",
     "train",
+    "warm_up",
 ]

@@ -62,6 +62,24 @@ class Trained(NamedTuple):
     losses: list[float]  # mean loss of each epoch
 
 
+class WarmUp(NamedTuple):
+    """A training before its fairness term counts: the same for every term."""
+
+    network: dict[str, Tensor]
+    adam: dict[str, object]
+    order: Tensor  # state of the generator that deals the batches
+    seconds: float
+    losses: list[float]
+
+
+def warm_up(split: Split, settings: TrainingSettings, *, seed: int) -> WarmUp:
+    """Train until the fairness term would count; `train` can go on from there."""
+    course = Course(split, None, settings, seed=seed)
+    for epoch in range(min(settings.warm_up, settings.epochs)):
+        course.epoch(epoch, 0.0)
+    return course.state()
+
+
 def train(
     split: Split,
     term: Term | None,
@@ -69,6 +87,7 @@ def train(
     settings: TrainingSettings,
     *,
     seed: int,
+    start: WarmUp | None = None,
     on_epoch: Callable[[int], object] = lambda epoch: None,
 ) -> Trained:
     """Minimise the cross-entropy plus a fairness term (Eq. 8).
@@ -81,42 +100,83 @@ def train(
         strength: How much the term counts after the warm-up.
         settings: How to train.
         seed: Of the network and the order of the batches.
+        start: A warm-up with the same rows, settings and seed, so that several terms
+            share it; None to warm up here. The outcome is the same, bit for bit.
         on_epoch: Is called after every epoch.
 
     Raises:
         DivergedError: If the loss becomes NaN or infinite.
     """
-    torch.manual_seed(seed)
-    network = Network(split.train.feat.shape[1], settings.hidden)
-    own = [] if term is None else list(term.parameters())
-    optimizer = torch.optim.Adam(
-        [*network.parameters(), *own], settings.learning_rate, fused=True
-    )
-    order = torch.Generator().manual_seed(seed)
-    best = Best(network, split.validation)
-    losses = []
-    start = time.perf_counter()
-    for epoch in range(settings.epochs):
-        now = strength_at(epoch, strength, settings.warm_up)
-        of_batches = []
-        for rows in _batches(split.train, settings.batch, order):
-            loss = objective(network, rows, term if now else None, now)
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            optimizer.step()
-            of_batches.append(loss.item())
-        losses.append(sum(of_batches) / len(of_batches))
-        if not math.isfinite(losses[-1]):
-            raise DivergedError(
-                f"`strength` must leave the loss finite; with {strength:g} it is "
-                f"{losses[-1]} in epoch {epoch}. Lower it, or the learning rate."
-            )
+    course = Course(split, term, settings, seed=seed)
+    if start is not None:
+        course.go_on_from(start)
+    best = Best(course.network, split.validation)
+    for epoch in range(len(course.losses), settings.epochs):
+        course.epoch(epoch, strength)
         if epoch >= settings.warm_up:
             best.look(epoch, term, strength)
         on_epoch(epoch)
-    seconds = time.perf_counter() - start
-    epoch = best.keep(settings.epochs - 1)
-    return Trained(network.eval(), epoch, seconds, losses)
+    kept = best.keep(settings.epochs - 1)
+    return Trained(course.network.eval(), kept, course.seconds, course.losses)
+
+
+class Course:
+    """A network on its way: with its optimizer and the order of its batches."""
+
+    def __init__(
+        self, split: Split, term: Term | None, settings: TrainingSettings, *, seed: int
+    ) -> None:
+        torch.manual_seed(seed)
+        self.network = Network(split.train.feat.shape[1], settings.hidden)
+        own = [] if term is None else list(term.parameters())
+        groups = [{"params": list(part)} for part in (self.network.parameters(), own)]
+        self._adam = torch.optim.Adam(
+            [group for group in groups if group["params"]],
+            settings.learning_rate,
+            fused=True,
+        )
+        self._order = torch.Generator().manual_seed(seed)
+        self._rows, self._term, self._settings = split.train, term, settings
+        self.seconds = 0.0
+        self.losses: list[float] = []
+
+    def epoch(self, epoch: int, strength: float) -> None:
+        """Take all batches once."""
+        start = time.perf_counter()
+        now = strength_at(epoch, strength, self._settings.warm_up)
+        term = self._term if now else None
+        of_batches = []
+        for rows in _batches(self._rows, self._settings.batch, self._order):
+            loss = objective(self.network, rows, term, now)
+            self._adam.zero_grad()
+            torch.autograd.backward(loss)
+            self._adam.step()
+            of_batches.append(loss.item())
+        self.losses.append(sum(of_batches) / len(of_batches))
+        if not math.isfinite(self.losses[-1]):
+            raise DivergedError(
+                f"`strength` must leave the loss finite; with {strength:g} it is "
+                f"{self.losses[-1]} in epoch {epoch}. Lower it, or the learning rate."
+            )
+        self.seconds += time.perf_counter() - start
+
+    def state(self) -> WarmUp:
+        """Copy all that the next epoch depends on."""
+        return WarmUp(
+            deepcopy(self.network.state_dict()),
+            deepcopy(self._adam.state_dict()["state"]),
+            self._order.get_state(),
+            self.seconds,
+            self.losses.copy(),
+        )
+
+    def go_on_from(self, start: WarmUp) -> None:
+        """Take over a state; parameters of the term have none yet."""
+        self.network.load_state_dict(start.network)
+        adam = self._adam.state_dict() | {"state": deepcopy(start.adam)}
+        self._adam.load_state_dict(adam)
+        self._order.set_state(start.order)
+        self.seconds, self.losses = start.seconds, start.losses.copy()
 
 
 def objective(
