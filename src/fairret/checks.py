@@ -20,7 +20,7 @@ from fairret.errors import (
     ShapeError,
 )
 
-Layout: TypeAlias = Literal["wide", "narrow", "columns", "given"]
+Layout: TypeAlias = Literal["wide", "narrow", "given"]
 SMALL = 262_144  # numbers whose copy costs less than adding up in two dtypes
 FORMS = "`(logit, sens)`, `(logit, sens, label)` or `(logit, feat, sens, label)`"
 
@@ -82,6 +82,7 @@ def check_batch(
     name: str,
     grouped: bool = True,
     layout: Layout = "wide",
+    may_be_empty: bool = False,
 ) -> Inputs:
     """Check the arguments of a call and bring them to one dtype.
 
@@ -95,8 +96,8 @@ def check_batch(
         name: What `pred` is called in messages: "logit" or "prob".
         grouped: Whether `sens` is required.
         layout: How to hand `sens` on: "wide" in float64; "narrow" in the dtype of the
-            result where it is large, which spares a copy; "columns" in float64, column
-            by column; or as "given".
+            result where it is large, which spares a copy; or as "given".
+        may_be_empty: Whether other processes may have all the rows.
     """
     rows = _as_rows(name, pred)
     if name == "logit" and not rows.is_floating_point():
@@ -107,12 +108,12 @@ def check_batch(
     n, device = rows.shape[0], rows.device
     # float64 everywhere: 1 - h has no digits left in float32 beyond a logit of 17
     dtype = torch.float32 if device.type == "mps" else torch.float64
-    if n == 0:
+    if n == 0 and not may_be_empty:
         raise ShapeError(
             f"`{name}` must have at least one row; got an empty batch. Skip empty "
             "batches, or use `drop_last=True` in the loader."
         )
-    look = device.type == "cpu" and not torch.compiler.is_compiling()
+    look = device.type == "cpu" and not torch.compiler.is_compiling() and n > 0
     if look:
         _check_range(name, rows, None if name == "logit" else (0.0, 1.0))
     named: dict[str, object] = dict(extra)
@@ -131,9 +132,7 @@ def check_batch(
     s = None
     if grouped:
         s = _check_sens(sens, n, device, look)
-        if layout == "columns":
-            s = s.T.to(dtype, memory_format=torch.contiguous_format).contiguous().T
-        elif layout != "given":
+        if layout != "given":
             small = layout == "wide" or s.numel() <= SMALL
             s = s.to(dtype if small else result_dtype(rows))
     return Inputs(rows.to(dtype), s, weight, named)

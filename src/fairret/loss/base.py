@@ -16,6 +16,7 @@ from fairret.checks import (
     result_dtype,
     sort_positional,
 )
+from fairret.distributed import Choice, Processes, name_of, processes_of
 from fairret.errors import DtypeError, RangeError, ShapeError
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
@@ -31,6 +32,7 @@ class Batch(NamedTuple):
     w: Tensor | None  # (n,)
     coef: Coefficients  # (K, n) each
     target: Tensor | None  # (K,)
+    over: Processes  # those who have the other rows
 
     @property
     def h(self) -> Tensor:
@@ -48,16 +50,25 @@ class FairnessLoss(nn.Module, ABC):
         statistic: The statistic that should be equal in all groups, or its name.
         sharpness: The a of :math:`\sigma_a(x) = \sigma(a x)` (App. B.3). Above 1 the
             scores come closer to decisions, and their gradients poorer.
+        process_group: The processes that share a batch, each with its own rows. The
+            loss is that of the whole batch, and so is the gradient after DDP or FSDP
+            have averaged it. None is the default group, where there is one; False is
+            this process alone.
     """
 
     def __init__(
-        self, statistic: LinearFractionalStatistic | str, *, sharpness: float = 1.0
+        self,
+        statistic: LinearFractionalStatistic | str,
+        *,
+        sharpness: float = 1.0,
+        process_group: Choice = None,
     ) -> None:
         super().__init__()
         self.statistic = get_statistic(statistic)
         self.sharpness = check_positive(
             "sharpness", sharpness, "1 leaves the scores as they are."
         )
+        self._group_name = name_of(process_group)
 
     layout: ClassVar[Layout]  # how it wants `sens`
 
@@ -147,6 +158,7 @@ class FairnessLoss(nn.Module, ABC):
         target: Tensor | float | None,
         inputs: dict[str, object],
     ) -> Batch:
+        over = processes_of(self._group_name)
         checked = check_batch(
             logit,
             *named,
@@ -154,6 +166,7 @@ class FairnessLoss(nn.Module, ABC):
             inputs,
             name="logit" if pred_as_logit else "prob",
             layout=self.layout,
+            may_be_empty=over.size > 1,
         )
         assert checked.sens is not None  # check_batch requires it
         a = self.sharpness if sharpness is None else sharpness
@@ -171,6 +184,7 @@ class FairnessLoss(nn.Module, ABC):
             checked.weight,
             coef,
             _as_target(target, checked, len(self.statistic.parts)),
+            over,
         )
 
     def extra_repr(self) -> str:
@@ -189,7 +203,7 @@ def _as_target(
                 f"`target_statistic` must be finite; got {target}. "
                 "Leave it out for the overall value."
             )
-        return torch.full_like(batch.pred[:1], float(target)).expand(parts)
+        return batch.pred.new_full((parts,), float(target))
     if not isinstance(target, Tensor):
         raise DtypeError(
             "`target_statistic` must be a number or a tensor; "

@@ -12,7 +12,9 @@ from fairret.checks import (
     result_dtype,
     sort_positional,
 )
+from fairret.distributed import Choice, processes_of
 from fairret.divergence import (
+    DIVERGENCES,
     Divergence,
     SmoothDivergence,
     bounded_logit,
@@ -25,16 +27,19 @@ from fairret.loss.legacy import read_solver_options
 from fairret.projection import (
     MAX_ITER,
     TOLERANCE,
+    Dense,
+    Matrix,
     Problem,
     Projection,
+    Sparse,
     pose,
     solve,
-    solve_for_loss,
     status_of,
 )
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.constraint import Line, constrain, fix
-from fairret.statistic.sums import comparable, over_all, summands
+from fairret.statistic.constraint import Constraint, Line, constrain, fix
+from fairret.statistic.memberships import Memberships, add_up, read_memberships
+from fairret.statistic.sums import Coefficients, comparable, over_all, summands
 
 Gradient: TypeAlias = Literal["paper", "exact"]
 RAREST = 1e-3  # statistics below this are held to it absolutely, not relatively
@@ -45,6 +50,7 @@ class _Setting(NamedTuple):
     """A batch as a projection problem, and what its gradient needs."""
 
     problem: Problem
+    s: Memberships
     line: Line  # (K, n) each
     whole: Tensor  # (K,), the overall denominator, or 1 where there is none
     mask: Tensor  # (K, d_s)
@@ -70,9 +76,10 @@ class ProjectionLoss(FairnessLoss):
         max_iter: Steps of the solver at the most; fewer are faster and less exact.
         tol: Residual at which the projection counts as found, relative to the groups.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        process_group: Who shares a batch, see :class:`FairnessLoss`.
     """
 
-    layout: ClassVar[Layout] = "columns"
+    layout: ClassVar[Layout] = "given"
 
     def __init__(
         self,
@@ -83,8 +90,9 @@ class ProjectionLoss(FairnessLoss):
         max_iter: int = MAX_ITER,
         tol: float = TOLERANCE,
         sharpness: float = 1.0,
+        process_group: Choice = None,
     ) -> None:
-        super().__init__(statistic, sharpness=sharpness)
+        super().__init__(statistic, sharpness=sharpness, process_group=process_group)
         self.divergence = get_divergence(divergence)
         if gradient not in ("paper", "exact"):
             raise RangeError(
@@ -106,29 +114,31 @@ class ProjectionLoss(FairnessLoss):
     def evaluate(self, batch: Batch) -> Tensor:
         """Find f* (step i), then measure its divergence from the scores (step ii)."""
         logit = bounded_logit(batch.pred, batch.is_logit)
-        loss, slope = self._solve(batch, logit.detach())
-        return loss + slope @ (logit - logit.detach())  # the derivative in closed form
-
-    @torch.no_grad()
-    def _solve(self, batch: Batch, logit: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the loss and its derivative in the logits."""
-        setting = _set_up(batch, logit, self.divergence)
-        problem = setting.problem
-        f_star, nu, residual = solve_for_loss(
-            problem, self.divergence, tol=self.tol, max_iter=self.max_iter
-        )
-        smooth = isinstance(self.divergence, SmoothDivergence)
-        t = None if smooth else nu @ problem.a
-        value, pull = self.divergence.measure(f_star, problem.scores, t)
-        slope = problem.p * pull  # step (ii) holds f* fixed
-        if self.gradient == "exact" and batch.target is None:
-            largest = (nu * problem.size).abs().amax()
-            envelope = _slope_through_c(batch, setting, f_star, nu)
-            sound = (residual <= self.tol) & (largest < LARGEST_MULTIPLIER)
-            slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
-        loss = (problem.p @ value).clamp_min(0)  # rounding may leave -1e-17
-        # NaN in the inputs, seen only here on other devices, must not look like a loss
-        return loss + 0 * residual, slope
+        fixed = logit.detach()
+        known = type(DIVERGENCES.get(self.divergence.name)) is type(self.divergence)
+        if torch.compiler.is_compiling() and known:
+            loss, slope = _measure_op(
+                fixed,
+                batch.s,
+                batch.w,
+                *(torch.as_tensor(x, dtype=fixed.dtype) for x in batch.coef),
+                batch.target,
+                self._group_name,
+                self.divergence.name,
+                self.gradient,
+                self.tol,
+                self.max_iter,
+            )
+        else:
+            loss, slope = _measure(
+                batch._replace(pred=fixed),
+                self.divergence,
+                gradient=self.gradient,
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
+        term: Tensor = loss + slope @ (logit - fixed)  # adds only the derivative
+        return term
 
     @torch.no_grad()
     def project(
@@ -156,11 +166,13 @@ class ProjectionLoss(FairnessLoss):
         )
         with full_precision(batch.pred.device):
             bounded = bounded_logit(batch.pred, batch.is_logit)
-            problem = _set_up(batch, bounded, self.divergence).problem
+            batch = batch._replace(pred=bounded)
+            problem = _set_up(batch, self.divergence).problem
             found = solve(
                 problem, self.divergence, tol=self.tol, max_iter=self.max_iter
             )
-            value = problem.p @ self.divergence.measure(found.f, problem.scores).value
+            own = problem.p @ self.divergence.measure(found.f, problem.scores).value
+            (value,) = batch.over.total(own)
         dtype = logit.dtype if logit.is_floating_point() else result_dtype(logit)
         return Projection(
             f_star=found.f.to(dtype).reshape(logit.shape),
@@ -181,30 +193,81 @@ class ProjectionLoss(FairnessLoss):
         return ", ".join(filter(None, (*shown, super().extra_repr())))
 
 
-def _set_up(batch: Batch, logit: Tensor, divergence: Divergence) -> _Setting:
-    scores = scores_of(logit)
+@torch.no_grad()
+def _measure(
+    batch: Batch,
+    divergence: Divergence,
+    *,
+    gradient: str,
+    tol: float,
+    max_iter: int,
+) -> tuple[Tensor, Tensor]:
+    """Compute the loss and its derivative in the logits, which are `batch.pred`."""
+    setting = _set_up(batch, divergence)
+    problem = setting.problem
+    f_star, nu, _, residual, *_ = solve(problem, divergence, tol=tol, max_iter=max_iter)
+    smooth = isinstance(divergence, SmoothDivergence)
+    t = None if smooth else problem.a.spread(nu)
+    value, pull = divergence.measure(f_star, problem.scores, t)
+    slope = problem.p * pull  # step (ii) holds f* fixed
+    sums = [problem.p @ value]
+    through_c = gradient == "exact" and batch.target is None
+    if through_c:
+        sums.append(add_up(summands(f_star, problem.p, batch.coef).den, setting.s))
+    loss, *den = batch.over.total(*sums)
+    if through_c:
+        largest = (nu * problem.size).abs().amax()
+        envelope = _slope_through_c(batch, setting, den[0], nu)
+        sound = (residual <= tol) & (largest < LARGEST_MULTIPLIER)
+        slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
+    # rounding may leave -1e-17; NaN in the inputs, seen only here on other devices,
+    # must not look like a loss; those who train on several processes average gradients
+    return loss.clamp_min(0) + 0 * residual, slope * batch.over.size
+
+
+def _set_up(batch: Batch, divergence: Divergence) -> _Setting:
+    """Pose the problem of a batch whose `pred` are bounded logits."""
+    scores = scores_of(batch.pred)
+    s = read_memberships(batch.s, batch.pred.dtype)
     rows = summands(scores.h, batch.w, batch.coef)
-    groups, overall = rows.den @ batch.s, over_all(rows)
-    mask = comparable(groups, overall.den)
+    w = torch.ones_like(scores.h) if batch.w is None else batch.w
+    weight, groups, *overall = batch.over.total(
+        w.sum(), add_up(rows.den, s), *over_all(rows)
+    )
+    num, den = overall
+    weight = weight.clamp_min(torch.finfo(w.dtype).tiny)
+    mask = comparable(groups, den)
     none = ~mask.any(-1)
-    whole = overall.den.masked_fill(none, 1)
+    whole = den.masked_fill(none, 1)
     c = batch.target
     if c is None:
-        c = (overall.num / whole).masked_fill(none, 0)
-    w = torch.ones_like(scores.h) if batch.w is None else batch.w
-    weight = w.sum().clamp_min(torch.finfo(w.dtype).tiny)
+        c = (num / whole).masked_fill(none, 0)
     p = w / weight
     line = fix(batch.coef, c)
-    a, b, size = constrain(line, batch.s, p, mask)
+    parity = constrain(line, s, p, mask)
+    b, size = batch.over.total(parity.b, parity.size)
     if isinstance(divergence, SmoothDivergence):  # total variation's barrier is coarse
         # relative to c D_k a residual is a violation, which matters for rare events
-        half = (c.unsqueeze(-1) * groups).abs().flatten() / weight
+        half = (c.unsqueeze(-1) * groups).abs() / weight
         size = torch.minimum(size, torch.maximum(half, RAREST * size))
-    return _Setting(pose(scores, a, b, p, size), line, whole, mask)
+    a = _matrix(parity, s)
+    problem = pose(scores, a, b.flatten(), p, size.flatten(), batch.over)
+    return _Setting(problem, s, line, whole, mask)
+
+
+def _matrix(parity: Constraint, s: Memberships) -> Matrix:
+    r"""Multiply :math:`a_{ik} = S_{ik} \\beta_i` out, zeros or not."""
+    beta, kept = parity.beta.unsqueeze(1), parity.kept
+    if isinstance(s, Tensor):
+        return Dense((beta * s.T).mul_(kept.unsqueeze(-1)).flatten(0, 1))
+    first = torch.arange(len(kept), device=kept.device) * s.d_s  # of every statistic
+    place = (first[:, None, None] + s.place).flatten(0, 1)
+    value = beta * s.value * kept[:, s.place]
+    return Sparse(place, value.flatten(0, 1), kept.numel())
 
 
 def _slope_through_c(
-    batch: Batch, setting: _Setting, f_star: Tensor, nu: Tensor
+    batch: Batch, setting: _Setting, den: Tensor, nu: Tensor
 ) -> Tensor:
     r"""How the minimum moves with the logits through c (envelope theorem), `(n,)`.
 
@@ -213,14 +276,50 @@ def _slope_through_c(
         \frac{\partial g_k}{\partial c} = -\sum_i p_i S_{ik} (\alpha_1 + f^*_i \beta_1),
         \qquad
         \frac{\partial c}{\partial h_i} = \frac{w_i (\beta_0 - c \beta_1)_i}{\bar D}
+
+    Args:
+        batch: The batch.
+        setting: Its problem.
+        den: The sums of :math:`\partial g_k / \partial c`, `(K, d_s)`.
+        nu: The multipliers.
     """
-    (_, h, k), _, _, p, _ = setting.problem
-    den = summands(f_star, p, batch.coef).den @ batch.s
+    _, h, k = setting.problem.scores
     in_c = -(nu.view_as(den) * den * setting.mask).sum(-1)  # (K,)
     of_c = setting.line.beta / setting.whole.unsqueeze(-1)  # (K, n), in h
     if batch.w is not None:
         of_c = of_c * batch.w
     return (in_c @ of_c.expand(-1, h.shape[0])) * h * k
+
+
+@torch.library.custom_op("fairret::measure", mutates_args=())
+def _measure_op(
+    logit: Tensor,
+    s: Tensor,
+    w: Tensor | None,
+    alpha0: Tensor,
+    beta0: Tensor,
+    alpha1: Tensor,
+    beta1: Tensor,
+    target: Tensor | None,
+    group: str,
+    divergence: str,
+    gradient: str,
+    tol: float,
+    max_iter: int,
+) -> tuple[Tensor, Tensor]:
+    """The whole of it as one node of a compiled graph: no gradient is taken inside."""
+    coef = Coefficients(
+        *(float(x) if x.dim() == 0 else x for x in (alpha0, beta0, alpha1, beta1))
+    )
+    batch = Batch(logit, True, s, w, coef, target, processes_of(group))
+    return _measure(
+        batch, get_divergence(divergence), gradient=gradient, tol=tol, max_iter=max_iter
+    )
+
+
+@_measure_op.register_fake
+def _(logit: Tensor, *args: object) -> tuple[Tensor, Tensor]:
+    return logit.new_empty(()), torch.empty_like(logit)
 
 
 class _NamedProjectionLoss(ProjectionLoss):
@@ -236,6 +335,7 @@ class _NamedProjectionLoss(ProjectionLoss):
         max_iter: int = MAX_ITER,
         tol: float = TOLERANCE,
         sharpness: float = 1.0,
+        process_group: Choice = None,
         **solver_options: object,
     ) -> None:
         limit = read_solver_options(legacy, solver_options, type(self).__name__)
@@ -246,6 +346,7 @@ class _NamedProjectionLoss(ProjectionLoss):
             max_iter=max_iter if limit is None else limit,
             tol=tol,
             sharpness=sharpness,
+            process_group=process_group,
         )
 
 

@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from fairret.checks import Layout
+from fairret.distributed import Choice
 from fairret.errors import DtypeError, RangeError
 from fairret.loss.base import Batch, FairnessLoss
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.sums import (
     LEAST_SHARE,
+    Sums,
     over_all,
     over_groups,
     summands,
@@ -51,9 +53,12 @@ class ViolationLoss(FairnessLoss):
     def evaluate(self, batch: Batch) -> Tensor:
         """Compute the term of a checked batch."""
         rows = summands(batch.h, batch.w, batch.coef)
-        groups = over_groups(rows, batch.s)
+        groups, overall = over_groups(rows, batch.s), over_all(rows)
+        if batch.over.size > 1:
+            parts = batch.over.add_up(*groups, *overall)
+            groups, overall = Sums(*parts[:2]), Sums(*parts[2:])
         least = LEAST_SHARE[batch.s.dtype]
-        v = violation(groups, over_all(rows), batch.target, least)
+        v = violation(groups, overall, batch.target, least)
         return self.penalize_violation(v if self.statistic.stacked else v[0])
 
 
@@ -64,6 +69,7 @@ class NormLoss(ViolationLoss):
         statistic: The statistic that should be equal in all groups, or its name.
         p: Order of the norm, at least 1; `math.inf` is the maximum.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        process_group: Who shares a batch, see :class:`FairnessLoss`.
 
     Example:
         >>> import torch
@@ -80,8 +86,9 @@ class NormLoss(ViolationLoss):
         p: float = 1,
         *,
         sharpness: float = 1.0,
+        process_group: Choice = None,
     ) -> None:
-        super().__init__(statistic, sharpness=sharpness)
+        super().__init__(statistic, sharpness=sharpness, process_group=process_group)
         if isinstance(p, bool) or not isinstance(p, int | float):
             raise DtypeError(
                 f"`p` must be a number; got {type(p).__name__}. Pass 1, 2 or math.inf."
@@ -111,6 +118,7 @@ class SmoothMaxLoss(ViolationLoss):
     Args:
         statistic: The statistic that should be equal in all groups, or its name.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        process_group: Who shares a batch, see :class:`FairnessLoss`.
     """
 
     def penalize_violation(self, violation: Tensor) -> Tensor:

@@ -1,18 +1,21 @@
 """Projection onto linear constraints (step (i) of Section 3.2), by its dual."""
 
+from fairret.projection.matrix import Dense, Matrix, Sparse
 from fairret.projection.problem import Problem, Solution, pose
 from fairret.projection.result import Projection, Status, status_of
-from fairret.projection.solver import MAX_ITER, TOLERANCE, solve, solve_for_loss
+from fairret.projection.solver import MAX_ITER, TOLERANCE, solve
 
 __all__ = [
     "MAX_ITER",
     "TOLERANCE",
+    "Dense",
+    "Matrix",
     "Problem",
     "Projection",
     "Solution",
+    "Sparse",
     "Status",
     "pose",
     "solve",
-    "solve_for_loss",
     "status_of",
 ]

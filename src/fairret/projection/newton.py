@@ -11,16 +11,13 @@ import torch
 from torch import Tensor
 
 from fairret.divergence import SmoothDivergence
-from fairret.projection.problem import (
-    Factor,
-    Problem,
-    Solution,
-    better,
-    factor_ridge,
-)
+from fairret.projection.linear import Factor, Gram
+from fairret.projection.problem import Problem, Solution, better
 
 RIDGE = 1e-12  # share of the diagonal: what dependent constraints need, and no more
 CUTS = (1.0, 0.25, 0.0625, 0.0156)  # step lengths that are tried in turn
+ROUGH = 0.1  # error of a direction that conjugate gradients find, at the most
+EXACT = 1e-8  # the same, where its error would remain
 LEAST_DECREASE = 0.1  # of the share that the step promises
 
 
@@ -41,13 +38,18 @@ def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _P
         nu, f = torch.zeros_like(problem.b), scores.h.clone()
         rate = 1 / divergence.curvature(scores.h, scores.k, scores)
     else:
-        f, rate = divergence.minimise(scores, nu @ problem.a)
+        f, rate = divergence.minimise(scores, problem.a.spread(nu))
     g = problem.gap(f)
     return _Point(nu, f, rate, g, problem.residual(g))
 
 
 def _factor(problem: Problem, point: _Point) -> Factor:
-    return factor_ridge(problem.gram(point.rate), RIDGE)
+    """Make minus the Hessian ready to be solved with."""
+    weight = problem.p * point.rate
+    gram = Gram(problem.a, weight, len(point.g), problem.over)
+    (total,) = problem.over.total(gram.summand())
+    tiny = torch.finfo(total.dtype).tiny
+    return gram.prepare(total, lambda diagonal: RIDGE * diagonal + tiny)
 
 
 def newton(
@@ -60,7 +62,8 @@ def newton(
 ) -> Solution:
     """Climb the dual until the residual is at most `tol`, or no step helps.
 
-    Reads one number on the host for each step, which is free on the CPU.
+    Reads one number on the host for each step, which is free on the CPU. Processes
+    that share the problem decide alike: on residuals of the same sums.
     """
     point = _at(problem, divergence, start)
     residual, before = point.residual.item(), 0.0
@@ -70,7 +73,9 @@ def newton(
         # much as it just did. If that is enough, spare the new one.
         if factor is None or 2 * residual * residual > tol * before:
             factor = _factor(problem, point)
-        direction = factor.solve(point.g)
+        # a rough direction will do far from the optimum
+        rough = max(min(ROUGH, residual), ROUGH * tol / residual)
+        direction = factor.solve(point.g, rough)
         for cut in CUTS:
             new = _at(problem, divergence, torch.add(point.nu, direction, alpha=cut))
             left = new.residual.item()
@@ -93,6 +98,6 @@ def polish(
         new = point.solution(solution.iterations)
         solution = better(new, solution, new.residual < solution.residual)  # not if NaN
         if step < steps:
-            nu = point.nu + _factor(problem, point).solve(point.g)
+            nu = point.nu + _factor(problem, point).solve(point.g, EXACT)
             point = _at(problem, divergence, nu)
     return solution

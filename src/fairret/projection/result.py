@@ -60,8 +60,8 @@ def proves_infeasible(problem: Problem, v: Tensor) -> bool:
     """
     largest = torch.linalg.vector_norm(v * _rms(problem), torch.inf)
     v = v / largest.clamp_min(torch.finfo(v.dtype).tiny)
-    least = problem.b @ v - problem.p @ torch.relu(-(v @ problem.a))
-    return bool(least > PROOF)
+    (most,) = problem.over.total(problem.p @ torch.relu(-problem.a.spread(v)))
+    return bool(problem.b @ v - most > PROOF)
 
 
 def _proofs(problem: Problem, solution: Solution) -> tuple[Tensor, Tensor]:
@@ -70,7 +70,7 @@ def _proofs(problem: Problem, solution: Solution) -> tuple[Tensor, Tensor]:
 
 
 def _rms(problem: Problem) -> Tensor:
-    rms = torch.sqrt(problem.a.square() @ problem.p)
+    rms = problem.rms()
     return rms.masked_fill(rms == 0, 1)
 
 

@@ -1,15 +1,8 @@
 """Newton first, interior point where its residual says so."""
 
 import torch
-from torch import Tensor
 
-from fairret.divergence import (
-    DIVERGENCES,
-    Divergence,
-    Scores,
-    SmoothDivergence,
-    get_divergence,
-)
+from fairret.divergence import Divergence, SmoothDivergence
 from fairret.projection.interior_point import interior_point
 from fairret.projection.newton import newton, polish
 from fairret.projection.problem import Problem, Solution
@@ -31,7 +24,7 @@ def solve(
 ) -> Solution:
     """Find the projection."""
     tol = AIM * tol
-    if problem.a.device.type == "cpu":
+    if problem.b.device.type == "cpu" and not torch.compiler.is_compiling():
         return _solve_with_reads(problem, divergence, tol, max_iter)
     return _solve_blindly(problem, divergence, tol, max_iter)
 
@@ -77,58 +70,3 @@ def _solve_blindly(
     if isinstance(divergence, SmoothDivergence):
         solution = polish(problem, divergence, solution, POLISH_STEPS)
     return solution
-
-
-def solve_for_loss(
-    problem: Problem, divergence: Divergence, *, tol: float, max_iter: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Give f, the multipliers, and the residual.
-
-    While a graph is compiled, the whole solver is one opaque node of it: it has no
-    gradient, so there is nothing inside that a compiler has to see.
-    """
-    if torch.compiler.is_compiling():
-        if type(DIVERGENCES.get(divergence.name)) is not type(divergence):
-            solution = _solve_blindly(problem, divergence, AIM * tol, max_iter)
-            return solution.f, solution.nu, solution.residual
-        x, h, k = problem.scores
-        found: tuple[Tensor, Tensor, Tensor] = _solve_op(
-            x, h, k, *problem[1:], divergence.name, tol, max_iter
-        )
-        return found
-    solution = solve(problem, divergence, tol=tol, max_iter=max_iter)
-    return solution.f, solution.nu, solution.residual
-
-
-@torch.library.custom_op("fairret::project", mutates_args=())
-def _solve_op(
-    x: Tensor,
-    h: Tensor,
-    k: Tensor,
-    a: Tensor,
-    b: Tensor,
-    p: Tensor,
-    size: Tensor,
-    divergence: str,
-    tol: float,
-    max_iter: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    problem = Problem(Scores(x, h, k), a, b, p, size)
-    solution = solve(problem, get_divergence(divergence), tol=tol, max_iter=max_iter)
-    return solution.f, solution.nu, solution.residual
-
-
-@_solve_op.register_fake
-def _(
-    x: Tensor,
-    h: Tensor,
-    k: Tensor,
-    a: Tensor,
-    b: Tensor,
-    p: Tensor,
-    size: Tensor,
-    divergence: str,
-    tol: float,
-    max_iter: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    return torch.empty_like(h), torch.empty_like(b), b.new_empty(())

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from fairret.statistic.memberships import Memberships, add_up
 from fairret.statistic.sums import Coefficients
 
 
@@ -18,11 +19,15 @@ class Line(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """The m = K d_s equations b + sum_i p_i a_i f_i = 0."""
+    r"""The m = K d_s equations :math:`b_k + \sum_i p_i a_{ik} f_i = 0`.
 
-    a: Tensor  # (m, n)
-    b: Tensor  # (m,)
-    size: Tensor  # (m,): sum_i p_i |a_i|
+    Their matrix is a product, :math:`a_{ik} = S_{ik} \beta_i`.
+    """
+
+    beta: Tensor  # (K, n)
+    kept: Tensor  # (K, d_s): 1, and 0 for groups whose equation is 0 = 0
+    b: Tensor  # (K, d_s)
+    size: Tensor  # (K, d_s): sum_i p_i |a_i|
 
 
 def fix(coef: Coefficients, c: Tensor) -> Line:
@@ -38,7 +43,7 @@ def fix(coef: Coefficients, c: Tensor) -> Line:
     return Line(fixed(coef.alpha0, coef.alpha1), fixed(coef.beta0, coef.beta1))
 
 
-def constrain(line: Line, s: Tensor, p: Tensor, mask: Tensor) -> Constraint:
+def constrain(line: Line, s: Memberships, p: Tensor, mask: Tensor) -> Constraint:
     r"""Write parity as equations, one for each statistic and group.
 
     .. math::
@@ -46,8 +51,7 @@ def constrain(line: Line, s: Tensor, p: Tensor, mask: Tensor) -> Constraint:
 
     Groups outside the mask, `(K, d_s)`, cannot be compared: theirs become 0 = 0.
     """
-    kept = mask.to(s)
-    a = (line.beta.unsqueeze(1) * s.T).mul_(kept.unsqueeze(-1))
-    size = ((line.beta.abs() * p) @ s) * kept
-    b = ((line.alpha * p) @ s) * kept
-    return Constraint(a.flatten(0, 1), b.flatten(), size.flatten())
+    kept = mask.to(p)
+    size = add_up(line.beta.abs() * p, s) * kept
+    b = add_up(line.alpha * p, s) * kept
+    return Constraint(line.beta.expand(-1, len(p)), kept, b, size)
