@@ -1,0 +1,144 @@
+"""What the processes of a gang do in the tests; a process gets it by its name."""
+
+from contextlib import contextmanager
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from batches import sample
+
+SHARES = {  # of the rows of a batch, for every process of three
+    "even": (10, 10, 10),
+    "uneven": (21, 2, 7),
+    "one without rows": (13, 0, 17),
+    "one has all": (0, 30, 0),
+}
+
+
+def batch_of(case, seed=0):
+    """A batch of 30 rows, and what makes it hard."""
+    batch = sample(30, "three", seed)
+    if case == "sorted by group":  # so that processes lack groups
+        return type(batch)(*(x[batch.sens[:, 0].argsort()] for x in batch))
+    if case == "saturated":
+        return batch._replace(logit=40 * batch.logit.sign())
+    if case == "without positives":
+        return batch._replace(label=0 * batch.label)
+    return batch
+
+
+def own_rows(batch, shares, rank):
+    start = sum(shares[:rank])
+    return type(batch)(*(x[start : start + shares[rank]] for x in batch))
+
+
+def weigh(batch):
+    return torch.linspace(0.5, 2, len(batch.logit), dtype=torch.float64)
+
+
+def evaluate(loss, batch, **options):
+    """The loss, and its gradient in the logits."""
+    logit = batch.logit.clone().requires_grad_()
+    value = loss(logit, *batch[1:], **options)
+    value.backward()
+    return value.detach(), logit.grad
+
+
+def losses_of(rank, size, cases):
+    """Values, and gradients as DDP would average them, of several losses."""
+    answers = []
+    for make, case, shares, weighted in cases:
+        whole = batch_of(case)
+        batch = own_rows(whole, SHARES[shares], rank)
+        options = {}
+        if weighted:
+            kept = own_rows(whole._replace(label=weigh(whole)), SHARES[shares], rank)
+            options["weight"] = kept.label
+        value, grad = evaluate(make(), batch, **options)
+        answers.append((value, grad / size))
+    return answers
+
+
+def projections_of(rank, size, make, case, shares):
+    batch = own_rows(batch_of(case), SHARES[shares], rank)
+    return make().project(*batch)
+
+
+def weights_after_training(rank, size, make, wrap, shares):
+    """Train a small network for a few steps; give its weights."""
+    torch.manual_seed(0)
+    feat = torch.randn(30, 5, dtype=torch.float64)
+    rows = own_rows(batch_of("plain")._replace(logit=feat), SHARES[shares], rank)
+    network = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    if wrap == "ddp":
+        network = nn.parallel.DistributedDataParallel(network)
+    elif wrap == "fsdp":
+        mesh = init_device_mesh("cpu", (size,))
+        fully_shard(network, mesh=mesh)
+    optimizer = torch.optim.SGD(network.parameters(), 0.5)
+    for _ in range(5):
+        logit = network(rows.logit)[:, 0]
+        loss = F.binary_cross_entropy_with_logits(logit, rows.label)
+        if make is not None:
+            loss = loss + 0.3 * make()(logit, rows.sens, rows.label)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    whole = [x.full_tensor() if wrap == "fsdp" else x for x in network.parameters()]
+    return torch.cat([x.detach().flatten() for x in whole])
+
+
+def many_groups(rank, size, make):
+    """More groups than a factorisation is worth: over processes, and at once."""
+    rng = torch.Generator().manual_seed(0)
+    codes = torch.randint(150, (600, 2), generator=rng)
+    sens = F.one_hot(codes, 150).flatten(1).double()
+    whole = sample(600)._replace(sens=sens)
+    own = slice(200 * rank, 200 * (rank + 1))
+    value, grad = evaluate(make(), type(whole)(*(x[own] for x in whole)))
+    expected, of_all = evaluate(make(process_group=False), whole)
+    return (value, grad / size), (expected, of_all[own])
+
+
+def compiled_and_eager(rank, size, make):
+    batch = own_rows(batch_of("plain"), SHARES["uneven"], rank)
+    compiled = torch.compile(make(), fullgraph=True)
+    return evaluate(make(), batch), evaluate(compiled, batch)
+
+
+@contextmanager
+def count_messages():
+    """Note how many numbers each sum over the processes sends."""
+    sent, plain = [], dist.all_reduce
+
+    def watched(tensor, *args, **options):
+        sent.append(tensor.numel())
+        return plain(tensor, *args, **options)
+
+    dist.all_reduce = watched
+    try:
+        yield sent
+    finally:
+        dist.all_reduce = plain
+
+
+def messages_of(rank, size, make, case, shares):
+    """How many numbers the messages of one call have, and how many steps it takes."""
+    batch = own_rows(batch_of(case), SHARES[shares], rank)
+    with count_messages() as sent:
+        found = make().project(*batch)
+    return sent, found.iterations, found.status.name
+
+
+def losses_of_groups(rank, size, make):
+    """Values over the first two processes, over all, and in each by itself."""
+    pair = dist.new_group([0, 1])
+    batch = own_rows(batch_of("plain"), SHARES["even"], rank)
+    values = [make(process_group=choice)(*batch) for choice in (None, False)]
+    if rank < 2:
+        values.append(make(process_group=pair)(*batch))
+    return values

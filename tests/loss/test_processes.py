@@ -1,0 +1,163 @@
+"""Three processes: as if one had all rows."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from batches import LOSSES, STATISTICS
+from fairret.errors import DtypeError
+from fairret.loss import KLProjectionLoss, NormLoss, ProjectionLoss, SmoothMaxLoss
+from gang import Gang
+from gang_tasks import (
+    SHARES,
+    batch_of,
+    compiled_and_eager,
+    evaluate,
+    losses_of,
+    losses_of_groups,
+    many_groups,
+    messages_of,
+    own_rows,
+    projections_of,
+    weigh,
+    weights_after_training,
+)
+
+CASES = ("plain", "sorted by group", "saturated", "without positives")
+
+
+@pytest.fixture(scope="module")
+def gang(tmp_path_factory):
+    gang = Gang(3, tmp_path_factory.mktemp("gang"))
+    yield gang
+    gang.close()
+
+
+def assert_same(gang, cases):
+    answers = gang.ask(losses_of, cases)
+    for case, *parts in zip(cases, *answers, strict=True):
+        make, kind, _, weighted = case
+        batch = batch_of(kind)
+        options = {"weight": weigh(batch)} if weighted else {}
+        value, grad = evaluate(make(), batch, **options)
+        message = str(case)
+        for other, _ in parts:
+            torch.testing.assert_close(
+                other, value, rtol=1e-6, atol=1e-9, msg=lambda m, c=message: c + m
+            )
+        joined = torch.cat([part for _, part in parts])
+        torch.testing.assert_close(
+            joined, grad, rtol=1e-5, atol=1e-8, msg=lambda m, c=message: c + m
+        )
+
+
+@pytest.mark.parametrize("shares", SHARES)
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_loss_and_gradient_equal_those_of_one_process(gang, loss_cls, shares):
+    assert_same(
+        gang,
+        [
+            (partial(loss_cls, name), case, shares, case == "plain")
+            for name in ("pr", "ppv", "fn_fp", "tpr+fpr")
+            for case in CASES
+        ],
+    )
+
+
+@pytest.mark.parametrize("loss_cls", [SmoothMaxLoss, KLProjectionLoss])
+def test_every_statistic_equals_that_of_one_process(gang, loss_cls):
+    makes = [partial(loss_cls, name) for name in STATISTICS]
+    assert_same(gang, [(make, "plain", "uneven", False) for make in makes])
+
+
+def test_exact_gradient_equals_that_of_one_process(gang):
+    makes = [
+        partial(ProjectionLoss, name, divergence, gradient="exact", sharpness=2.0)
+        for name in ("ppv", "fn_fp")
+        for divergence in ("kl", "sed")
+    ]
+    cases = [(make, "plain", shares, True) for make in makes for shares in SHARES]
+    assert_same(gang, cases)
+
+
+def test_projection_itself_equals_that_of_one_process(gang):
+    for name, divergence, status in (
+        ("ppv", "kl", "CONVERGED"),
+        ("ppv", "tv", "CONVERGED"),
+        ("tpr+ppv", "kl", "INFEASIBLE"),
+    ):
+        make = partial(ProjectionLoss, name, divergence)
+        parts = gang.ask(projections_of, make, "plain", "one without rows")
+        one = make().project(*batch_of("plain"))
+        assert {part.status.name for part in parts} == {one.status.name} == {status}
+        f_star = torch.cat([part.f_star for part in parts])
+        atol = 1e-6 if status == "CONVERGED" else 0.1  # the least gap is a flat place
+        torch.testing.assert_close(f_star, one.f_star, rtol=0, atol=atol)
+        for part in parts:
+            assert abs(part.divergence - one.divergence) <= 1e-3 * one.divergence
+
+
+@pytest.mark.parametrize("wrap", ["ddp", "fsdp"])
+def test_wrapped_model_learns_what_one_process_would(gang, wrap):
+    makes = [None, partial(NormLoss, "ppv"), partial(KLProjectionLoss, "ppv")]
+    for make in makes:
+        parts = gang.ask(weights_after_training, make, wrap, "even")
+        one = weights_after_training(1, 1, make, "plain", "one has all")
+        for part in parts:
+            torch.testing.assert_close(part, one, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["pr", "tpr+fpr"])
+def test_many_groups_equal_one_process(gang, name):
+    for parts in gang.ask(many_groups, partial(KLProjectionLoss, name)):
+        (own, own_grad), (value, grad) = parts
+        torch.testing.assert_close(own, value, rtol=1e-6, atol=0)
+        torch.testing.assert_close(own_grad, grad, rtol=1e-4, atol=1e-9)
+
+
+def test_compiled_loss_over_processes_equals_the_eager_one(gang):
+    for make in (partial(SmoothMaxLoss, "ppv"), partial(KLProjectionLoss, "ppv")):
+        for (eager, grad), (compiled, other) in gang.ask(compiled_and_eager, make):
+            torch.testing.assert_close(compiled, eager)
+            torch.testing.assert_close(other, grad)
+
+
+def test_process_group_can_be_chosen(gang):
+    first, second, third = gang.ask(losses_of_groups, partial(NormLoss, "ppv"))
+    assert first[0] == second[0] == third[0]
+    torch.testing.assert_close(first[0], NormLoss("ppv")(*batch_of("plain")))
+    for rank, (_, alone, *_) in enumerate((first, second, third)):
+        batch = own_rows(batch_of("plain"), SHARES["even"], rank)
+        assert alone == NormLoss("ppv")(*batch)
+    two_thirds = own_rows(batch_of("plain"), (20,), 0)
+    torch.testing.assert_close(first[2], NormLoss("ppv")(*two_thirds))
+    assert first[2] == second[2]
+
+
+def test_choice_that_is_no_group_is_refused():
+    with pytest.raises(DtypeError, match=r"`process_group` must be a .* got 'world'"):
+        NormLoss("pr", process_group="world")
+
+
+@pytest.mark.parametrize("divergence", ["kl", "js", "sed", "chi2"])
+def test_newton_step_sends_at_most_a_square_and_two_rows(gang, divergence):
+    make = partial(ProjectionLoss, "ppv", divergence)
+    answers = gang.ask(messages_of, make, "plain", "uneven")
+    assert answers[0] == answers[1] == answers[2]
+    sent, steps, status = answers[0]
+    assert status == "CONVERGED"
+    d_s = batch_of("plain").sens.shape[1]
+    # the overall and the groups' sums, b and the sizes, the first gap, the divergence
+    before = (3 + d_s) + 2 * d_s + d_s + 1
+    assert steps >= 3
+    assert sum(sent) <= before + steps * (d_s * d_s + 2 * d_s)
+
+
+def test_interior_point_step_sends_three_messages(gang):
+    make = partial(ProjectionLoss, "ppv", "tv")
+    sent, steps, status = gang.ask(messages_of, make, "plain", "uneven")[0]
+    assert status == "CONVERGED"
+    assert steps >= 5
+    around = 10  # to pose the problem, to start, to report
+    assert 3 * steps <= len(sent) <= 3 * steps + around

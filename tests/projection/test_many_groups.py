@@ -1,0 +1,119 @@
+"""Most memberships are zero: the fast way around them changes nothing."""
+
+import pytest
+import torch
+from torch.nn.functional import one_hot
+
+from batches import sample
+from fairret import Status
+from fairret.divergence import DIVERGENCES, scores_of
+from fairret.loss import ProjectionLoss
+from fairret.projection import Dense, Sparse, pose, solve
+from fairret.statistic import memberships
+from fairret.statistic.memberships import Few, add_up, read_memberships
+
+N = 900
+
+
+def traits(*sizes, seed=0, n=N):
+    rng = torch.Generator().manual_seed(seed)
+    codes = (torch.randint(d, (n,), generator=rng) for d in sizes)
+    return torch.cat([one_hot(c, d) for c, d in zip(codes, sizes, strict=True)], 1)
+
+
+def with_gaps(s):
+    """Some rows lack a trait, one lacks all, and one trait is continuous."""
+    s = s.double().clone()
+    s[::7, :20] = 0
+    s[5] = 0
+    return torch.cat((s, torch.linspace(0, 1, len(s), dtype=s.dtype)[:, None]), 1)
+
+
+SENS = {
+    "one-hot": traits(20, 15, 12).double(),
+    "booleans": traits(20, 15, 12).bool(),
+    "with gaps": with_gaps(traits(20, 15, 12)),
+    "more than are factorised": traits(100, 90, 60).double(),
+}
+
+
+def evaluate(loss, sens, **options):
+    batch = sample(N, seed=3)._replace(sens=sens)
+    logit = batch.logit.clone().requires_grad_()
+    value = loss(logit, *batch[1:], **options)
+    value.backward()
+    return value.detach(), logit.grad, loss.project(*batch, **options)
+
+
+@pytest.mark.parametrize("sens", SENS)
+@pytest.mark.parametrize("statistic", ["pr", "ppv", "tpr+fpr"])
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_few_memberships_give_what_all_give(divergence, statistic, sens, monkeypatch):
+    loss = ProjectionLoss(statistic, divergence, gradient="exact")
+    weight = torch.linspace(0.5, 2, N, dtype=torch.float64)
+    value, grad, found = evaluate(loss, SENS[sens], weight=weight)
+    monkeypatch.setattr(memberships, "MANY", 10**9)
+    monkeypatch.setattr("fairret.projection.linear.LARGE", 10**9)
+    dense, dense_grad, expected = evaluate(loss, SENS[sens], weight=weight)
+    torch.testing.assert_close(value, dense, rtol=1e-6, atol=1e-8)
+    assert found.status is expected.status is Status.CONVERGED
+    if divergence != "tv":  # whose optimum is not unique
+        torch.testing.assert_close(grad, dense_grad, rtol=1e-4, atol=1e-8)
+        torch.testing.assert_close(found.f_star, expected.f_star, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("sens", SENS)
+def test_memberships_are_read_as_few_where_most_are_zero(sens):
+    s = SENS[sens]
+    few = read_memberships(s, torch.float64)
+    assert isinstance(few, Few)
+    x = torch.randn(2, N, dtype=torch.float64)
+    torch.testing.assert_close(add_up(x, few), x @ s.double())
+
+
+@pytest.mark.parametrize(
+    "s", [traits(3, 4), torch.rand(50, 40), torch.ones(50, 300), torch.eye(50)[:, :31]]
+)
+def test_few_groups_or_full_rows_are_kept_as_they_are(s):
+    kept = read_memberships(s, torch.float64)
+    torch.testing.assert_close(kept, s.double())
+
+
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_nobody_in_any_group_is_no_membership(n):
+    few = read_memberships(torch.zeros(n, 100), torch.float64)
+    assert add_up(torch.ones(1, n, dtype=torch.float64), few).tolist() == [[0.0] * 100]
+
+
+@pytest.mark.parametrize("chunk", [10**6, 100])
+def test_sparse_matrix_has_the_products_of_the_dense_one(chunk, monkeypatch):
+    monkeypatch.setattr("fairret.projection.matrix.CHUNK", chunk)
+    rng = torch.Generator().manual_seed(0)
+    n, m, q = 230, 17, 3
+    value = torch.randn(q, n, generator=rng, dtype=torch.float64)
+    place = torch.stack([torch.randperm(m, generator=rng)[:q] for _ in range(n)], 1)
+    a = torch.zeros(m, n, dtype=torch.float64).scatter_(0, place, value)
+    x, w = torch.randn(2, n, generator=rng, dtype=torch.float64)
+    nu, by = torch.rand(2, m, generator=rng, dtype=torch.float64) + 0.5
+    pairs = [(Sparse(place, value, m), Dense(a))]
+    pairs.append(tuple(one.divide(by) for one in pairs[0]))
+    for sparse, dense in pairs:
+        for _ in range(2):  # the places of pairs are kept
+            torch.testing.assert_close(sparse.gram(w.abs()), dense.gram(w.abs()))
+        torch.testing.assert_close(sparse.collect(x), dense.collect(x))
+        torch.testing.assert_close(sparse.spread(nu), dense.spread(nu))
+        torch.testing.assert_close(sparse.moment(x, 1), dense.moment(x, 1))
+        torch.testing.assert_close(sparse.moment(x, 2), dense.moment(x, 2))
+
+
+def test_large_problem_with_dependent_and_empty_constraints_is_solved():
+    rng = torch.Generator().manual_seed(0)
+    n, half = 2000, 120
+    one = traits(half, n=n).T.double() * torch.rand(n, generator=rng)
+    a = torch.cat((one, one, torch.zeros(10, n, dtype=one.dtype)))
+    scores = scores_of(torch.randn(n, generator=rng, dtype=torch.float64))
+    p = torch.full((n,), 1 / n, dtype=torch.float64)
+    b = -(a @ (p * torch.sigmoid(scores.logit + 0.5)))
+    found = solve(pose(scores, a, b, p), DIVERGENCES["kl"])
+    assert found.residual <= 1e-7
+    assert found.iterations <= 8
