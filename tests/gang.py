@@ -45,6 +45,12 @@ class Gang:
             answers.append(answer)
         return answers
 
+    def kill(self, rank):
+        """End the last process at once."""
+        self._processes[rank].kill()
+        self._processes[rank].join()
+        self._pipes.pop(rank).close()
+
     def close(self):
         for pipe in self._pipes:
             pipe.close()

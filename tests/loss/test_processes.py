@@ -140,6 +140,18 @@ def test_choice_that_is_no_group_is_refused():
         NormLoss("pr", process_group="world")
 
 
+def test_process_that_lost_the_other_does_not_wait_for_ever(tmp_path):
+    pair = Gang(2, tmp_path)
+    try:
+        cases = [(partial(KLProjectionLoss, "pr"), "plain", "even", False)]
+        pair.ask(losses_of, cases)
+        pair.kill(1)
+        with pytest.raises(AssertionError, match="in process 0"):
+            pair.ask(losses_of, cases)
+    finally:
+        pair.close()
+
+
 @pytest.mark.parametrize("divergence", ["kl", "js", "sed", "chi2"])
 def test_newton_step_sends_at_most_a_square_and_two_rows(gang, divergence):
     make = partial(ProjectionLoss, "ppv", divergence)

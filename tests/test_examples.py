@@ -1,0 +1,55 @@
+"""Every example for several processes runs on two."""
+
+import re
+
+import pytest
+import torch
+
+from torchrun import EXAMPLES, TORCHRUN, run
+
+RESULT = re.compile(r"^2 processes, .*: the largest violation is (0\.\d{6})$", re.M)
+EXAMPLE = EXAMPLES / "many_processes.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "launcher"),
+    [
+        ("many_processes.py", TORCHRUN),
+        ("accelerate_training.py", TORCHRUN),
+        ("lightning_training.py", ()),  # which starts the processes by itself
+    ],
+)
+def test_example_trains_on_two_processes(name, launcher, tmp_path):
+    out = run(EXAMPLES / name, "--rows", 600, "--epochs", 3, launcher=launcher)
+    (violation,) = RESULT.findall(out)  # from one process alone
+    assert 0 < float(violation) < 1
+
+
+@pytest.mark.slow
+def test_ten_epochs_and_ten_more_are_twenty_to_the_bit(tmp_path):
+    rows = ("--rows", 400)
+    halves, whole = tmp_path / "halves.pt", tmp_path / "whole.pt"
+    first = run(EXAMPLE, *rows, "--epochs", 10, "--checkpoint", halves)
+    then = run(EXAMPLE, *rows, "--epochs", 20, "--checkpoint", halves)
+    straight = run(EXAMPLE, *rows, "--epochs", 20, "--checkpoint", whole)
+    assert "epochs 0 to 10" in first
+    assert "epochs 10 to 20" in then
+    assert RESULT.findall(then) == RESULT.findall(straight) != RESULT.findall(first)
+    one, other = torch.load(halves), torch.load(whole)
+    assert one["epoch"] == other["epoch"] == 20
+    assert_equal(one, other)
+
+
+def assert_equal(one, other):
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_equal(one[key], other[key])
+    elif isinstance(one, list | tuple):
+        for mine, its in zip(one, other, strict=True):
+            assert_equal(mine, its)
+    else:
+        assert one == other
