@@ -10,6 +10,7 @@ import time
 import experiments
 import peer
 import projection_speed
+import scale
 import scaling
 import streaming
 import torch
@@ -46,6 +47,8 @@ def main() -> int:
     rows += streaming.run(quick)
     say("5 whole trainings, and the runner")
     rows += experiments.run(quick)
+    say("6 many groups, compiled steps, two processes")
+    rows += scale.run(quick)
     print(machine(peer.FOLDER))
     print(f"{time.perf_counter() - start:.0f} s{', quick' if quick else ''}\n")
     print(table(rows))

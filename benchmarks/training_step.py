@@ -57,14 +57,19 @@ class Trainer:
 
     def __call__(self) -> Tensor:
         """Take a step at strength 1."""
-        feat, sens, label = next(self.batches)
+        batch = next(self.batches)
         self.optimizer.zero_grad()
+        loss = self.loss(*batch)
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        return loss
+
+    def loss(self, feat: Tensor, sens: Tensor, label: Tensor) -> Tensor:
+        """Compute the loss of a batch."""
         logit = self.model(feat)
         loss = F.binary_cross_entropy_with_logits(logit, label)
         if self.fairret is not None:
             loss = loss + self.fairret(logit, sens, label)
-        torch.autograd.backward(loss)
-        self.optimizer.step()
         return loss
 
 

@@ -117,12 +117,47 @@ def test_compiled_loss_agrees_for_new_values_and_options():
         torch.testing.assert_close(compiled(*batch, **options), loss(*batch, **options))
 
 
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_new_values_are_not_compiled_anew(loss_cls):
+    torch._dynamo.reset()
+    graphs = []
+
+    def count(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    compiled = torch.compile(loss_cls("tpr+ppv"), fullgraph=True, backend=count)
+    for seed in range(4):
+        batch = sample(N, "three", seed).to(torch.float32)
+        batch.sens[:, seed] = 0  # also where a group is absent
+        compiled(*batch, weight=batch.label + seed)
+    assert len(graphs) == 1
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_step_in_mixed_precision_is_close_to_one_in_full(loss_cls):
+    feat = torch.randn(N, 4, generator=torch.Generator().manual_seed(0))
+    grads = []
+    for mixed in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            logit = model(feat)
+            loss = loss_cls("tpr")(logit, *BATCH[1:])
+        assert logit.dtype == (torch.bfloat16 if mixed else torch.float32)
+        assert loss.dtype == torch.float32
+        loss.backward()
+        grads.append(model.weight.grad)
+    torch.testing.assert_close(*grads, rtol=0.1, atol=0.02)
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # inductor's own
-def test_model_and_loss_compile_into_one_graph():
+@pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
+def test_model_and_loss_compile_into_one_graph(loss_cls):
     torch._dynamo.reset()
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
     head = torch.nn.Linear(8, 1)
-    fairret = NormLoss("tpr")
+    fairret = loss_cls("tpr")
 
     def step(feat, sens, label):
         logit = head(model(feat))

@@ -9,6 +9,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from fairret.checks import Inputs, check_batch, check_share, sort_positional
+from fairret.distributed import DEFAULT, processes_of
 from fairret.errors import RangeError, ShapeError
 from fairret.metric import by_label
 from fairret.metric.key import all_the_same, key_of
@@ -112,9 +113,20 @@ class GroupMetric(Metric):
         """
         named = sort_positional(args, feat, sens, label)
         kind = "logit" if self.pred_as_logit else "prob"
-        batch = check_batch(pred, *named, weight, inputs, name=kind, layout="given")
+        others = processes_of(DEFAULT).size > 1  # who may have the rows
+        batch = check_batch(
+            pred,
+            *named,
+            weight,
+            inputs,
+            name=kind,
+            layout="given",
+            may_be_empty=others,
+        )
         assert batch.sens is not None  # check_batch requires it
         self._check_width(batch.sens.shape[1])
+        if batch.n == 0:
+            return
         fast = by_label.applies(batch, self._statistics)
         sum_up = by_label.moments_by_label if fast else moments_of
         new = sum_up(batch, self._statistics, self._as_channels(batch, pred))
