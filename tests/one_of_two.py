@@ -41,11 +41,13 @@ def uneven(rank, make):
     return first, metric.compute()
 
 
-def idle(rank, make):
+def idle(rank, make, *, empty):
     """The second process never gets a row."""
     metric = make(D_S)
     if rank == 0:
         metric.update(*all_rows(3))
+    elif empty:  # a batch without rows, which adds nothing
+        metric.update(*(x[:0] for x in all_rows(3)))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The ``compute`` method", UserWarning)
         return metric.compute()
@@ -96,7 +98,13 @@ def main(rank, directory):
     )
     seen = {
         "uneven": {kind: uneven(rank, make) for kind, make in METRICS.items()},
-        "idle": {kind: idle(rank, make) for kind, make in METRICS.items()},
+        **{
+            name: {
+                kind: idle(rank, make, empty=name == "empty")
+                for kind, make in METRICS.items()
+            }
+            for name in ("idle", "empty")
+        },
         "collection": collection(rank),
         "refused": {case: refused(rank, make()) for case, make in REFUSED.items()},
     }

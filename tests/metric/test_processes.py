@@ -56,11 +56,12 @@ def test_uneven_shards_equal_one_process(kind, rank, seen):
 
 
 @RANKS
+@pytest.mark.parametrize("case", ["idle", "empty"])
 @pytest.mark.parametrize("kind", METRICS)
-def test_process_without_rows_equals_one_process(kind, rank, seen):
+def test_process_without_rows_equals_one_process(kind, case, rank, seen):
     metric = METRICS[kind](one_of_two.D_S)
     metric.update(*one_of_two.all_rows(3))
-    assert_same(seen[rank]["idle"][kind], metric.compute())
+    assert_same(seen[rank][case][kind], metric.compute())
 
 
 @RANKS

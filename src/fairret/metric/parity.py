@@ -8,6 +8,7 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from fairret.checks import check_batch, sort_positional
+from fairret.distributed import DEFAULT, processes_of
 from fairret.errors import ShapeError
 from fairret.metric.key import all_the_same, key_of
 from fairret.statistic.base import LinearFractionalStatistic
@@ -107,7 +108,10 @@ class LinearFractionalParity(Metric):
     ) -> None:
         """Add a batch of probabilities or decisions; called like the statistic."""
         named = sort_positional(args, feat, sens, label)
-        batch = check_batch(pred, *named, weight, inputs, name="prob")
+        others = processes_of(DEFAULT).size > 1  # who may have the rows
+        batch = check_batch(
+            pred, *named, weight, inputs, name="prob", may_be_empty=others
+        )
         assert batch.sens is not None  # check_batch requires it
         if batch.sens.shape[1] != self.stat_shape[-1]:
             raise ShapeError(

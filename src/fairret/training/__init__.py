@@ -11,6 +11,7 @@ from fairret.training.loop import (
     warm_up,
 )
 from fairret.training.network import Network
+from fairret.training.sampler import StratifiedBatchSampler
 from fairret.training.schedule import strength_at
 from fairret.training.split import Rows, Split, split_rows
 
@@ -19,6 +20,7 @@ __all__ = [
     "Network",
     "Rows",
     "Split",
+    "StratifiedBatchSampler",
     "Trained",
     "TrainingSettings",
     "WarmUp",

@@ -1,0 +1,123 @@
+"""Batches in which every group is present, and the weights that make up for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.utils.data import Sampler
+
+from fairret.errors import DtypeError, RangeError, ShapeError
+
+
+class StratifiedBatchSampler(Sampler[list[int]]):
+    r"""Deal rows out so that every batch has some of every stratum.
+
+    A small batch lacks rare groups, and then says nothing about them. Here a stratum
+    with a share of the rows gets the same share of a batch, but at least `least` rows.
+    Rows of a rare stratum are therefore seen more often than others, and count less:
+
+    .. math:: w_i = \frac{n_k / n}{b_k / b}
+
+    for a row i of stratum k, which has :math:`n_k` of the n rows and :math:`b_k` of
+    the b rows of a batch. Weighted by it, sums over a batch are right on average. Give
+    it to the fairret and to the loss beside it.
+
+    Args:
+        strata: For every row the number of its stratum, `(n,)`; or memberships,
+            `(n, d_s)`, of which every pattern is a stratum.
+        batch_size: Rows of a batch.
+        least: Rows of a batch that a stratum has at the least.
+        seed: Of the order, which differs between epochs.
+
+    Example:
+        >>> import torch
+        >>> strata = torch.tensor([0] * 90 + [1] * 10)
+        >>> sampler = StratifiedBatchSampler(strata, batch_size=10, least=2)
+        >>> batch = next(iter(sampler))
+        >>> strata[batch].bincount()
+        tensor([8, 2])
+        >>> sampler.weight[[0, 99]]
+        tensor([1.1250, 0.5000])
+    """
+
+    def __init__(
+        self, strata: Tensor, batch_size: int, *, least: int = 1, seed: int = 0
+    ) -> None:
+        codes = _codes(strata)
+        for name, value in (("batch_size", batch_size), ("least", least)):
+            if type(value) is not int or value < 1:
+                raise RangeError(
+                    f"`{name}` must be a whole number of at least 1; got {value!r}. "
+                    "Pass 32, say, as the size of a batch, and 1 as the least."
+                )
+        count = codes.bincount()
+        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        self.shares = _shares(count, batch_size, least)
+        """How many rows of a batch every stratum has."""
+        self._rows = [(codes == k).nonzero()[:, 0] for k in range(len(count))]
+        self._batches = max(1, len(codes) // batch_size)
+        weight = (count / len(codes)) / (self.shares / batch_size)
+        self.weight = weight[codes].to(torch.get_default_dtype())
+        """The weight of every row of the data, `(n,)`."""
+
+    def __len__(self) -> int:
+        """Number of batches in an epoch."""
+        return self._batches
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Deal the rows of an epoch out; the next epoch has another order."""
+        rng = torch.Generator().manual_seed(self.seed + self.epoch)
+        self.epoch += 1
+        dealt = [
+            _cycle(own, self._batches * int(share), rng).view(self._batches, -1)
+            for own, share in zip(self._rows, self.shares, strict=True)
+        ]
+        for batch in torch.cat(dealt, 1):
+            yield batch[torch.randperm(len(batch), generator=rng)].tolist()
+
+
+def _codes(strata: Tensor) -> Tensor:
+    """Number the strata from 0, without gaps."""
+    if not isinstance(strata, Tensor):
+        raise DtypeError(
+            "`strata` must be a tensor, one number or one row of memberships for every "
+            f"row of the data; got {type(strata).__name__}. Convert it with "
+            "`torch.as_tensor`."
+        )
+    if strata.dim() not in (1, 2) or len(strata) == 0:
+        raise ShapeError(
+            "`strata` must have shape (n,) or (n, d_s) with at least one row; got "
+            f"{tuple(strata.shape)}. Pass the codes of a trait, or `sens`."
+        )
+    codes: Tensor = torch.unique(strata, dim=0, return_inverse=True)[1]
+    return codes
+
+
+def _shares(count: Tensor, batch_size: int, least: int) -> Tensor:
+    """Divide a batch among the strata: proportional, but none below the least."""
+    k = len(count)
+    if least * k > batch_size:
+        raise RangeError(
+            f"`batch_size` must be at least {least * k}, for {k} strata with `least` "
+            f"{least} rows each; got {batch_size}. Pass a larger one, or fewer strata: "
+            "the codes of one trait, say, and amounts such as age cut into bins."
+        )
+    ideal = count / count.sum() * batch_size
+    shares = ideal.floor().clamp_min(least)
+    while shares.sum() != batch_size:  # one row at a time, where it is missed the most
+        missing = shares.sum() < batch_size
+        gap = ideal - shares
+        if missing:
+            shares[gap.argmax()] += 1
+        else:
+            shares[gap.masked_fill(shares <= least, torch.inf).argmin()] -= 1
+    return shares.long()
+
+
+def _cycle(rows: Tensor, number: int, rng: torch.Generator) -> Tensor:
+    """Deal rows out in random order, as often as it takes."""
+    times = -(-number // len(rows))
+    order = [rows[torch.randperm(len(rows), generator=rng)] for _ in range(times)]
+    return torch.cat(order)[:number]
