@@ -48,7 +48,7 @@ def main() -> None:
         nn.Sequential(nn.Linear(people.feat.shape[1], 64), nn.ReLU(), nn.Linear(64, 1))
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    fairret = SmoothMaxLoss("pr")
+    fairret = SmoothMaxLoss("pr", memory=4096)  # rows, for a batch has only 128 each
     parts = {"model": model, "optimizer": optimizer, "fairret": fairret}
 
     first = resume(options.checkpoint, parts)

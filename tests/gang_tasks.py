@@ -92,6 +92,16 @@ def weights_after_training(rank, size, make, wrap, shares):
     return torch.cat([x.detach().flatten() for x in whole])
 
 
+def remembered(rank, size, make):
+    """A loss that remembers, over batches of 30 rows that three processes share."""
+    loss, answers = make(memory=100), []
+    for seed in range(8):
+        batch = own_rows(batch_of("plain", seed), SHARES["uneven"], rank)
+        value, grad = evaluate(loss, batch)
+        answers.append((value, grad / size))
+    return answers
+
+
 def many_groups(rank, size, make):
     """More groups than a factorisation is worth: over processes, and at once."""
     rng = torch.Generator().manual_seed(0)

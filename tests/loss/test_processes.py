@@ -20,6 +20,7 @@ from gang_tasks import (
     messages_of,
     own_rows,
     projections_of,
+    remembered,
     weigh,
     weights_after_training,
 )
@@ -106,6 +107,18 @@ def test_wrapped_model_learns_what_one_process_would(gang, wrap):
         one = weights_after_training(1, 1, make, "plain", "one has all")
         for part in parts:
             torch.testing.assert_close(part, one, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss_cls", [SmoothMaxLoss, KLProjectionLoss])
+def test_memory_is_shared_by_the_processes(gang, loss_cls):
+    make = partial(loss_cls, "ppv")
+    loss = make(memory=100)
+    for seed, parts in enumerate(zip(*gang.ask(remembered, make), strict=True)):
+        value, grad = evaluate(loss, batch_of("plain", seed))
+        for own, _ in parts:
+            torch.testing.assert_close(own, value, rtol=1e-9, atol=1e-12)
+        joined = torch.cat([part for _, part in parts])
+        torch.testing.assert_close(joined, grad, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["pr", "tpr+fpr"])

@@ -18,6 +18,7 @@ from fairret.checks import (
 )
 from fairret.distributed import Choice, Processes, name_of, processes_of
 from fairret.errors import DtypeError, RangeError, ShapeError
+from fairret.loss.memory import Memory, check_memory
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
 from fairret.statistic.sums import Coefficients
@@ -50,6 +51,9 @@ class FairnessLoss(nn.Module, ABC):
         statistic: The statistic that should be equal in all groups, or its name.
         sharpness: The a of :math:`\sigma_a(x) = \sigma(a x)` (App. B.3). Above 1 the
             scores come closer to decisions, and their gradients poorer.
+        memory: Rows of earlier batches that count with a batch, about; 0 for none. With
+            small batches, about 4096 make a loss as good as that of so many rows. Only
+            while training: after `eval()` a batch stands for itself.
         process_group: The processes that share a batch, each with its own rows. The
             loss is that of the whole batch, and so is the gradient after DDP or FSDP
             have averaged it. None is the default group, where there is one; False is
@@ -61,6 +65,7 @@ class FairnessLoss(nn.Module, ABC):
         statistic: LinearFractionalStatistic | str,
         *,
         sharpness: float = 1.0,
+        memory: int = 0,
         process_group: Choice = None,
     ) -> None:
         super().__init__()
@@ -68,6 +73,7 @@ class FairnessLoss(nn.Module, ABC):
         self.sharpness = check_positive(
             "sharpness", sharpness, "1 leaves the scores as they are."
         )
+        self.memory = Memory(memory) if check_memory(memory) else None
         self._group_name = name_of(process_group)
 
     layout: ClassVar[Layout]  # how it wants `sens`
@@ -190,6 +196,10 @@ class FairnessLoss(nn.Module, ABC):
     def extra_repr(self) -> str:
         """Show the settings that are not the default."""
         return "" if self.sharpness == 1 else f"sharpness={self.sharpness:g}"
+
+    def _remembers(self) -> Memory | None:
+        """The memory, where this call is to use it."""
+        return self.memory if self.training else None
 
 
 def _as_target(

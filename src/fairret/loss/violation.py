@@ -11,6 +11,7 @@ from fairret.checks import Layout
 from fairret.distributed import Choice
 from fairret.errors import DtypeError, RangeError
 from fairret.loss.base import Batch, FairnessLoss
+from fairret.loss.memory import Memory
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.sums import (
     LEAST_SHARE,
@@ -54,12 +55,27 @@ class ViolationLoss(FairnessLoss):
         """Compute the term of a checked batch."""
         rows = summands(batch.h, batch.w, batch.coef)
         groups, overall = over_groups(rows, batch.s), over_all(rows)
-        if batch.over.size > 1:
-            parts = batch.over.add_up(*groups, *overall)
+        memory = self._remembers()
+        if memory is not None or batch.over.size > 1:
+            n = batch.h.new_full((), len(batch.h))
+            n, *parts = batch.over.add_up(n, *groups, *overall)
+            if memory is not None:
+                parts = _remember(memory, n.clamp_min(1), parts)
             groups, overall = Sums(*parts[:2]), Sums(*parts[2:])
         least = LEAST_SHARE[batch.s.dtype]
         v = violation(groups, overall, batch.target, least)
         return self.penalize_violation(v if self.statistic.stacked else v[0])
+
+
+def _remember(memory: Memory, n: Tensor, sums: list[Tensor]) -> list[Tensor]:
+    """Give running means, with the gradient of the batch's own."""
+    share = memory.share_of(n)
+    names = ("group_num", "group_den", "num", "den")
+    means = [x / n for x in sums]
+    return [
+        memory.mix(name, x.detach(), share) + (x - x.detach())
+        for name, x in zip(names, means, strict=True)
+    ]
 
 
 class NormLoss(ViolationLoss):
@@ -69,6 +85,7 @@ class NormLoss(ViolationLoss):
         statistic: The statistic that should be equal in all groups, or its name.
         p: Order of the norm, at least 1; `math.inf` is the maximum.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Rows that it remembers, see :class:`FairnessLoss`.
         process_group: Who shares a batch, see :class:`FairnessLoss`.
 
     Example:
@@ -86,9 +103,12 @@ class NormLoss(ViolationLoss):
         p: float = 1,
         *,
         sharpness: float = 1.0,
+        memory: int = 0,
         process_group: Choice = None,
     ) -> None:
-        super().__init__(statistic, sharpness=sharpness, process_group=process_group)
+        super().__init__(
+            statistic, sharpness=sharpness, memory=memory, process_group=process_group
+        )
         if isinstance(p, bool) or not isinstance(p, int | float):
             raise DtypeError(
                 f"`p` must be a number; got {type(p).__name__}. Pass 1, 2 or math.inf."
@@ -118,6 +138,7 @@ class SmoothMaxLoss(ViolationLoss):
     Args:
         statistic: The statistic that should be equal in all groups, or its name.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Rows that it remembers, see :class:`FairnessLoss`.
         process_group: Who shares a batch, see :class:`FairnessLoss`.
     """
 
