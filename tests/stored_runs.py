@@ -38,6 +38,7 @@ strengths = [0.3, 3]
 """
 ROWS = {"bank": 1234.0, "lawschool": 5678.0}
 NOTIONS = ("pr", "tpr", "ppv", "fn_fp")
+CHANNELS = ("scores", "decisions", "decisions at the base rate")
 
 
 def write_file(folder, seeds=(0, 1, 2), traits="all", limits=(0,)):
@@ -56,12 +57,13 @@ def numbers(run):
         found |= {
             f"{part}/auroc": 0.9 - 0.02 * np.log10(place) + 0.004 * rng.normal(),
             f"{part}/accuracy": 0.85 + 0.003 * rng.normal(),
+            f"{part}/accuracy_at_base_rate": 0.84 + 0.003 * rng.normal(),
             f"{part}/log_loss": 0.3 + 0.02 * rng.random(),
             f"{part}/base_rate": 0.25,
             f"{part}/rows": ROWS[run.dataset] * (4 if part == "train" else 1),
         }
         for k, name in enumerate(NOTIONS):
-            for channel in ("scores", "decisions"):
+            for channel in CHANNELS:
                 for traits in ("all", "single"):
                     path = f"{name}/{channel}/{traits}"
                     level = (0.4 + 0.3 * k) / place * np.exp(0.1 * rng.normal())

@@ -46,6 +46,9 @@ def test_worst_utilities_are_those_of_a_blind_model():
     assert worst_utility("log_loss", 0.2) == pytest.approx(-entropy)
 
 
+FIRST = ("bank", "pr", "all", "AUROC, scores", "SmoothMax")
+
+
 def stored(tmp_path, results, floor=0.05):
     """Volumes of runs whose columns are given by method."""
 
@@ -70,13 +73,26 @@ def test_scale_goes_from_unfair_to_fair_at_no_cost(tmp_path):
     half = unfair | {"auroc": 0.8, "violation": 0.2}
     all_of = {"Unfair": unfair, "KL": fair, "SmoothMax": unfair, "HSIC": half}
     found = stored(tmp_path, all_of)
-    assert len(found) == 2 * 4 * 3 * 3  # datasets, notions, pairs, methods
+    assert len(found) == 2 * 4 * 4 * 3  # datasets, notions, pairs, methods
     for one in found:
         want = {"KL": 1.0, "SmoothMax": 0.0, "HSIC": 0.5}[one.label]
         if one.label == "HSIC" and "AUROC" in one.view:
             want = 0.375  # half of the way, at three quarters of the utility
         assert one.value == pytest.approx(want)
         assert not one.chance
+
+
+def test_error_is_that_of_the_mean_over_seeds(tmp_path):
+    store = fill(tmp_path / "x.sqlite", write_file(tmp_path, seeds=(0, 1, 2)))
+    data = frame(store, runs_of(read_experiment(tmp_path / "made_up.toml")))
+    (whole,) = (v for v in volumes(data) if v[:5] == FIRST)
+    by_seed = [
+        next(v.value for v in volumes(data[data["seed"] == k]) if v[:5] == FIRST)
+        for k in (0, 1, 2)
+    ]
+    assert whole.error == pytest.approx(np.std(by_seed, ddof=1) / 3**0.5)
+    alone = volumes(data[data["seed"] == 0])
+    assert all(math.isnan(one.error) for one in alone)
 
 
 def test_unfair_within_chance_is_marked(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 VIEWS = {
     "AUROC, scores": View("auroc", "scores"),
+    "log-loss, scores": View("log_loss", "scores"),
     "accuracy, decisions": View("accuracy", "decisions"),
     "log-loss, decisions": View("log_loss", "decisions"),
 }
@@ -33,6 +35,7 @@ class Volume(NamedTuple):
     label: str
     marks: int
     value: float  # NaN without Unfair, or where Unfair leaves nothing to gain
+    error: float  # standard error of the mean over seeds; NaN with a single one
     chance: bool  # whether Unfair itself is within the noise floor
 
 
@@ -112,21 +115,36 @@ def _volumes(
     base_rate: float,
     settings: tuple[str, str, str, str],
 ) -> list[Volume]:
+    unfair = compared.unfair
     sign = -1 if utility == "log_loss" else 1
     lowest = worst_utility(utility, base_rate)
-    full, top, chance = math.nan, math.nan, False
-    if compared.unfair is not None:
-        x, top = compared.unfair.mean
-        chance = bool(top <= compared.unfair.floor.mean())
+    chance = unfair is not None and bool(unfair.mean[1] <= unfair.floor.mean())
+
+    def share(marks: Sequence[tuple[float, float]], of: tuple[float, float]) -> float:
+        x, top = of
         full = (sign * x - lowest) * top
+        area = hypervolume([(sign * x, y) for x, y in marks], (lowest, top))
+        return area / full if full > 0 else math.nan
+
     rows = []
     for curve in compared.curves:
         if curve.method == UNFAIR:
             continue
-        points = [(sign * x, y) for x, y in (mark.mean for mark in curve.marks)]
-        area = hypervolume(points, (lowest, top))
-        value = area / full if full > 0 else math.nan
-        rows.append(Volume(*settings, curve.label, len(points), value, chance))
+        value, by_seed = math.nan, []
+        if unfair is not None:
+            value = share([mark.mean for mark in curve.marks], unfair.mean)
+            counts = {len(mark.x) for mark in (*curve.marks, unfair)}
+            if len(counts) == 1:  # all seeds have all marks
+                by_seed = [
+                    share([(m.x[k], m.y[k]) for m in curve.marks], (x, y))
+                    for k, (x, y) in enumerate(zip(unfair.x, unfair.y, strict=True))
+                ]
+        error = math.nan
+        if len(by_seed) > 1:
+            error = statistics.stdev(by_seed) / math.sqrt(len(by_seed))
+        rows.append(
+            Volume(*settings, curve.label, len(curve.marks), value, error, chance)
+        )
     return rows
 
 
@@ -137,6 +155,7 @@ def volume_table(found: Sequence[Volume]) -> Table:
         show_edge=False,
         pad_edge=False,
         caption="0: nothing gained over Unfair, 1: its utility without violation.\n"
+        "±: one standard error over seeds. "
         "In parentheses: Unfair itself violates no more than chance would.",
         caption_justify="left",
     )
@@ -158,4 +177,7 @@ def volume_table(found: Sequence[Volume]) -> Table:
 def _word(volume: Volume | None) -> str:
     if volume is None or not math.isfinite(volume.value):
         return "–"
-    return f"({volume.value:.3f})" if volume.chance else f"{volume.value:.3f} "
+    word = f"{volume.value:.2f}"
+    if math.isfinite(volume.error):
+        word += f" ± {volume.error:.2f}"
+    return f"({word})" if volume.chance else f"{word} "

@@ -16,7 +16,14 @@ from fairret.plot.batches import draw_batches
 from fairret.plot.scores import draw_gradients, draw_projections
 from fairret.plot.style import NoResultsError, caption_of, save
 from fairret.plot.times import draw_iterations, draw_run_times
-from fairret.plot.trade_offs import OTHER, Layout, draw_trade_offs
+from fairret.plot.trade_offs import (
+    AXES,
+    OTHER,
+    PEERS,
+    RELEASED,
+    Layout,
+    draw_trade_offs,
+)
 from fairret.plot.unfair import UnfairScores, unfair_scores
 
 if TYPE_CHECKING:
@@ -89,6 +96,24 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "log-loss against the violation of decisions",
         "trade_offs",
         _layout(utility="log_loss", channel="decisions"),
+    ),
+    "trade_offs_base_rate": FromResults(
+        "accuracy against the violation of decisions at the base rate",
+        "trade_offs",
+        _layout(utility="accuracy_at_base_rate", channel="decisions at the base rate"),
+    ),
+    "trade_offs_released": FromResults(
+        "ours beside fairret 0.1.3", "released", _layout(*RELEASED)
+    ),
+    "trade_offs_peers": FromResults(
+        "accuracy against the violation of decisions, beside other packages",
+        "peers",
+        _layout(*PEERS, utility="accuracy", channel="decisions", traits="single"),
+    ),
+    "trade_offs_axes": FromResults(
+        "sharper scores and the exact gradient, accuracy against decisions",
+        "axes",
+        _layout(*AXES, utility="accuracy", channel="decisions"),
     ),
     "gradients": FromScores(
         "gradients of every fairret over the scores (Fig. 1)", "unfair", draw_gradients

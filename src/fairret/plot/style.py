@@ -61,13 +61,12 @@ LOOKS = {
     "Norm": Look("#56B4E9", "P", (0, (1.5, 1.5))),
     "JS": Look("#882255", "X", (0, (5, 1.5))),
     "SED": Look("#117733", "h", (0, (1.5, 1))),
+    "SmoothMax 0.1.3": Look("#88CCEE", "8"),
+    "KL 0.1.3": Look("#DDAA33", "d"),
+    "ExponentiatedGradient": Look("#332288", "<"),
+    "OxonFair": Look("#AA4499", "p"),
 }
-OTHERS = (
-    Look("#332288", "<"),
-    Look("#999933", ">"),
-    Look("#AA4499", "p"),
-    Look("#661100", "d"),
-)
+OTHERS = (Look("#999933", ">"), Look("#661100", "H"), Look("#6699CC", "1"))
 
 
 def look_of(method: str) -> Look:

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 MAIN = (UNFAIR, "SmoothMax", "KL", "PRemover", "HSIC", "AdvDebias")
 OTHER = (UNFAIR, "Norm", "JS", "SED")
+RELEASED = (UNFAIR, "SmoothMax", "KL", "SmoothMax 0.1.3", "KL 0.1.3")
+PEERS = (UNFAIR, "SmoothMax", "KL", "ExponentiatedGradient", "OxonFair")
+AXES = (UNFAIR, "SmoothMax", "KL")
 UTILITIES = {
     "auroc": "AUROC",
     "accuracy": "accuracy",
