@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from fairret.experiment import ConfigError, read_experiment
-from fairret.loss import SmoothMaxLoss
+from fairret.loss import KLProjectionLoss, SmoothMaxLoss
 from fairret.plot import NoResultsError
-from fairret.plot.batches import chunked_losses, draw_batches
+from fairret.plot.batches import chunked_losses, draw_batches, whole_loss
 from fairret.plot.scores import density, draw_gradients, draw_projections
 from fairret.plot.unfair import UnfairScores, unfair_scores
 
@@ -69,7 +69,8 @@ def test_density_integrates_to_one_up_to_the_borders():
 
 
 def test_batches_of_all_rows_have_the_loss_of_all_rows(unfair):
-    found, whole = chunked_losses(unfair)
+    found = chunked_losses(unfair, SmoothMaxLoss)
+    whole = whole_loss(unfair, SmoothMaxLoss)
     loss = SmoothMaxLoss("pr")(unfair.h, unfair.s, unfair.y, pred_as_logit=False)
     assert whole == pytest.approx(float(loss))
     assert [one.size for one in found] == [16, 32, 64, 128, 256, 512]
@@ -78,6 +79,13 @@ def test_batches_of_all_rows_have_the_loss_of_all_rows(unfair):
     assert found[0].mean > whole
     (line,) = (x for x in draw_batches(unfair).axes[0].lines if x.get_marker() == "o")
     np.testing.assert_allclose(line.get_ydata(), [one.mean for one in found])
+
+
+@pytest.mark.parametrize("kind", [SmoothMaxLoss, KLProjectionLoss])
+def test_memory_brings_small_batches_closer_to_all_rows(unfair, kind):
+    whole = whole_loss(unfair, kind)
+    plain, kept = (chunked_losses(unfair, kind, rows)[0].mean for rows in (0, 4096))
+    assert abs(kept - whole) < 0.5 * abs(plain - whole)
 
 
 def test_one_group_has_nothing_to_compare(unfair):

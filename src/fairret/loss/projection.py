@@ -102,6 +102,8 @@ class ProjectionLoss(FairnessLoss):
         fixed = logit.detach()
         known = type(DIVERGENCES.get(self.divergence.name)) is type(self.divergence)
         memory = self._remembers()
+        if memory is not None and batch.over.size == 1 and len(fixed) >= memory.rows:
+            memory = None  # the batch stands for itself
         if memory is not None:
             assert isinstance(self.divergence, SmoothDivergence)  # else it was refused
             loss, slope = measure_running(

@@ -47,9 +47,7 @@ def measure_running(
     a = matrix_of(parity, s)
     nu = memory.recall("nu", parity.b.flatten())
     f, rate = divergence.minimise(scores, a.spread(nu))
-    value, pull = divergence.measure(f, scores)
-    loss, g, gram, size, square, f_den = over.total(
-        p @ value,
+    g, gram, size, square, f_den = over.total(
         parity.b.flatten() + a.collect(p * f),
         a.gram(p * rate),
         parity.size.flatten(),
@@ -60,17 +58,22 @@ def measure_running(
     size = memory.mix("size", size, share)
     square = memory.mix("square", square, share)
     f_den = memory.mix("f_den", f_den, share)
+    moved = nu + share * _newton_step(gram, g)
+    farthest = FARTHEST * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
+    moved = torch.maximum(torch.minimum(moved, farthest), -farthest)
+    nu = torch.where(moved.isfinite(), moved, nu)
+    memory.keep("nu", nu)
 
+    f, _ = divergence.minimise(scores, a.spread(nu))
+    value, pull = divergence.measure(f, scores)
+    (loss,) = over.total(p @ value)
     slope = p * pull  # step (ii) holds f* fixed
     if through_c and batch.target is None:
         in_c = -(nu.view_as(f_den) * f_den).sum(-1)
         of_c = p * line.beta / den.unsqueeze(-1)
         slope = slope + (in_c @ of_c) * scores.h * scores.k
-    moved = nu + share * _newton_step(gram, g)
-    farthest = FARTHEST * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
-    moved = torch.maximum(torch.minimum(moved, farthest), -farthest)
-    memory.keep("nu", torch.where(moved.isfinite(), moved, nu))
-    return loss.clamp_min(0), slope * over.size
+    # NaN in the inputs, seen only here on other devices, must not look like a loss
+    return loss.clamp_min(0) + 0 * g.sum(), slope * over.size
 
 
 def _newton_step(gram: Tensor, g: Tensor) -> Tensor:
