@@ -1,5 +1,6 @@
 """A file is checked as a whole, and a mistake is told with its line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_file_is_read_and_the_rest_is_as_in_the_paper(read):
     assert found.training == TrainingSettings(epochs=30, learning_rate=0.01)
     assert [grid.method.name for grid in found.methods] == ["Unfair", "SmoothMax"]
     assert [grid.strengths for grid in found.methods] == [(0.0,), (0.1, 1.0)]
-    assert found.methods[1].options == {"sharpness": (1.0,)}
+    assert found.methods[1].options == {"sharpness": (1.0,), "memory": (0,)}
 
 
 def test_published_experiment_is_valid():
@@ -60,7 +61,20 @@ def test_single_values_stand_for_lists_of_one(read):
     found = read(text)
     assert (found.datasets, found.seeds) == (("bank",), (4,))
     assert found.methods[1].strengths == (2.0,)
-    assert found.methods[1].options == {"sharpness": (3.0,)}
+    assert found.methods[1].options == {"sharpness": (3.0,), "memory": (0,)}
+
+
+def test_lists_of_training_settings_are_axes(read):
+    text = GOOD.replace("epochs = 30", "epochs = 30\nbatch = [32, 64]")
+    text = text.replace("epochs = 30", "epochs = 30\nstratified = [false, true]")
+    found = read(text)
+    usual = TrainingSettings(epochs=30, learning_rate=0.01)
+    assert found.trainings == tuple(
+        replace(usual, stratified=stratified, batch=batch)
+        for stratified in (False, True)
+        for batch in (32, 64)
+    )
+    assert len(runs_of(found)) == 4 * len(runs_of(read(GOOD)))
 
 
 def test_duplicates_count_once(read):

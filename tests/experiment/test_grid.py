@@ -1,7 +1,9 @@
 """Every run has a key: the same for the same content, wherever it is computed."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from fairret.experiment import Run, read_experiment, runs_of
@@ -24,6 +26,10 @@ gradient = ["paper", "exact"]
 name = "HSIC"
 strengths = [1, 2, 5, 7, 9]
 """
+
+ROOT = Path(__file__).parents[2]
+TRADE_OFFS = ROOT / "experiments" / "trade_offs.toml"
+PUBLISHED = ROOT / "results" / "trade_offs.parquet"
 
 
 @pytest.fixture
@@ -82,10 +88,32 @@ def test_key_differs_whenever_a_setting_does():
     training = toy_run().training
     others = {"warm_up": 0, "batch": 7, "learning_rate": 0.5, "hidden": (6, 6)}
     changed = [toy_run(**{key: value}) for key, value in CHANGES.items()]
-    for key, value in {**others, "validation": 0.5}.items():
+    for key, value in {**others, "validation": 0.5, "stratified": True}.items():
         changed.append(toy_run(training=replace(training, **{key: value})))
     keys = {run.key for run in (toy_run(), *changed)}
     assert len(keys) == 1 + len(changed)
+
+
+def test_published_results_keep_their_keys():
+    """Options that came later must not make all of it be trained anew."""
+    runs = {run.key: run for run in runs_of(read_experiment(TRADE_OFFS))}
+    rows = pd.read_parquet(PUBLISHED, columns=["key", "method", "strength", "seed"])
+    assert len(rows) >= 282
+    known = [runs[row.key] for row in rows.itertuples() if row.key in runs]
+    assert len(known) >= 282
+    for run in known:
+        assert "memory" not in dict(run.options)
+
+
+def test_memory_is_an_option_with_a_key_of_its_own(tmp_path):
+    path = tmp_path / "x.toml"
+    usual = 'name = "KL"\nstrengths = [3, 10, 30, 100, 300]'
+    other = 'name = "KL"\nstrengths = 3\nmemory = [0, 9]'
+    path.write_text(TRADE_OFFS.read_text().replace(usual, other))
+    own = [run for run in runs_of(read_experiment(path)) if run.method == "KL"]
+    usual = {run.key for run in runs_of(read_experiment(TRADE_OFFS))}
+    assert [dict(run.options).get("memory") for run in own[:2]] == [None, 9]
+    assert [run.key in usual for run in own[:2]] == [True, False]
 
 
 def test_key_differs_with_the_version_of_the_code(monkeypatch):

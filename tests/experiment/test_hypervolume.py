@@ -46,7 +46,7 @@ def test_worst_utilities_are_those_of_a_blind_model():
     assert worst_utility("log_loss", 0.2) == pytest.approx(-entropy)
 
 
-FIRST = ("bank", "pr", "all", "AUROC, scores", "SmoothMax")
+FIRST = ("bank", "", "pr", "all", "AUROC, scores", "SmoothMax")
 
 
 def stored(tmp_path, results, floor=0.05):
@@ -85,9 +85,9 @@ def test_scale_goes_from_unfair_to_fair_at_no_cost(tmp_path):
 def test_error_is_that_of_the_mean_over_seeds(tmp_path):
     store = fill(tmp_path / "x.sqlite", write_file(tmp_path, seeds=(0, 1, 2)))
     data = frame(store, runs_of(read_experiment(tmp_path / "made_up.toml")))
-    (whole,) = (v for v in volumes(data) if v[:5] == FIRST)
+    (whole,) = (v for v in volumes(data) if v[:6] == FIRST)
     by_seed = [
-        next(v.value for v in volumes(data[data["seed"] == k]) if v[:5] == FIRST)
+        next(v.value for v in volumes(data[data["seed"] == k]) if v[:6] == FIRST)
         for k in (0, 1, 2)
     ]
     assert whole.error == pytest.approx(np.std(by_seed, ddof=1) / 3**0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,6 +29,7 @@ TRAINING: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "be a list of whole numbers of at least 1",
     ),
     "validation": (lambda x: 0 <= x < 1, "be at least 0 and below 1"),
+    "stratified": (lambda x: True, ""),
 }
 
 
@@ -49,8 +51,13 @@ class Experiment:
     statistics: tuple[str, ...]
     seeds: tuple[int, ...]
     traits: tuple[str, ...]
-    training: TrainingSettings
+    trainings: tuple[TrainingSettings, ...]
     methods: tuple[MethodGrid, ...]
+
+    @property
+    def training(self) -> TrainingSettings:
+        """How to train, or the first of several ways."""
+        return self.trainings[0]
 
 
 def read_experiment(path: str | Path) -> Experiment:
@@ -71,7 +78,7 @@ class _Reader:
 
     def experiment(self) -> Experiment:
         self._check_keys(self._table, TOP, Place(""))
-        training, methods = self._training(), self._methods()
+        trainings, methods = self._trainings(), self._methods()
         seeds = self._list("seeds", int)
         if any(seed < 0 for seed in seeds):
             self._fail("seeds", "be numbers of at least 0", f"{list(seeds)}")
@@ -84,7 +91,7 @@ class _Reader:
             statistics=self._statistics(),
             seeds=seeds,
             traits=self._choices("traits", TRAITS, ("all",)),
-            training=training,
+            trainings=trainings,
             methods=methods,
         )
 
@@ -101,29 +108,40 @@ class _Reader:
                 raise ConfigError(f"{at}: {error}") from error
         return tuple(dict.fromkeys(names))
 
-    def _training(self) -> TrainingSettings:
+    def _trainings(self) -> tuple[TrainingSettings, ...]:
         given, place = self._table.get("training", {}), Place("training")
         if not isinstance(given, dict):
             self._fail("training", "be a table, as `[training]`", repr(given))
         self._check_keys(given, [x.name for x in fields(TrainingSettings)], place)
-        usual = TrainingSettings()
-        values: dict[str, Any] = {}
-        for key, value in given.items():
-            kind = type(getattr(usual, key))
-            wanted: Any = {tuple: list, float: (int, float)}.get(kind, kind)
-            if isinstance(value, bool) or not isinstance(value, wanted):
+        axes = {key: self._setting(key, value) for key, value in given.items()}
+        found = []
+        for values in product(*axes.values()):
+            settings = TrainingSettings(**dict(zip(axes, values, strict=True)))
+            if settings.epochs <= settings.warm_up:
+                words = (
+                    f"be above `warm_up`, {settings.warm_up}, or no fairness term "
+                    "counts"
+                )
+                self._fail("epochs", words, repr(settings.epochs), place)
+            found.append(settings)
+        return tuple(dict.fromkeys(found))
+
+    def _setting(self, key: str, given: object) -> tuple[Any, ...]:
+        """Read a setting; a list of them is an axis of the grid."""
+        place = Place("training")
+        kind = type(getattr(TrainingSettings(), key))
+        wanted: Any = {tuple: list, float: (int, float)}.get(kind, kind)
+        values = given if isinstance(given, list) and kind is not tuple else [given]
+        allowed, words = TRAINING[key]
+        for value in values:
+            wrong = isinstance(value, bool) != (kind is bool)
+            if wrong or not isinstance(value, wanted):
                 self._fail(key, f"be of type {kind.__name__}", repr(value), place)
-            allowed, words = TRAINING[key]
             if not allowed(value):
                 self._fail(key, words, repr(value), place)
-            values[key] = kind(value)  # 1 and 1.0 are the same run, with the same key
-        settings = TrainingSettings(**values)
-        if settings.epochs <= settings.warm_up:
-            words = (
-                f"be above `warm_up`, {settings.warm_up}, or no fairness term counts"
-            )
-            self._fail("epochs", words, repr(settings.epochs), place)
-        return settings
+        if not values:
+            self._fail(key, "have at least one value", repr(given), place)
+        return tuple(kind(value) for value in values)  # 1 and 1.0 have the same key
 
     def _methods(self) -> tuple[MethodGrid, ...]:
         given = self._table.get("method")

@@ -10,9 +10,11 @@ from itertools import product
 
 from fairret import __version__
 from fairret.experiment.config import Experiment, MethodGrid
+from fairret.experiment.methods import Method
 from fairret.training import TrainingSettings
 
 REVISION = 1  # raise it when the same configuration would give other numbers
+LATER = {"stratified": False}  # settings that older runs have no word of in their key
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,11 @@ class Run:
     @property
     def key(self) -> str:
         """Content of the configuration and version of the code, hashed."""
-        content = json.dumps([asdict(self), __version__, REVISION], sort_keys=True)
+        own = asdict(self)
+        for name, usual in LATER.items():
+            if own["training"][name] == usual:
+                del own["training"][name]
+        content = json.dumps([own, __version__, REVISION], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -64,9 +70,14 @@ def _runs(
         traits = ("all",)  # it does not look at any
     elif method.single:
         traits = ("single",)
-    for statistic, which, strength in product(statistics, traits, grid.strengths):
+    axes = product(experiment.trainings, statistics, traits, grid.strengths)
+    for training, statistic, which, strength in axes:
         for values in product(*grid.options.values()):
-            options = tuple(zip(grid.options, values, strict=True))
+            options = tuple(
+                (name, value)
+                for name, value in zip(grid.options, values, strict=True)
+                if not _is_usual(method, name, value)
+            )
             yield Run(
                 dataset,
                 method.name,
@@ -75,5 +86,11 @@ def _runs(
                 which,
                 seed,
                 options,
-                experiment.training,
+                training,
             )
+
+
+def _is_usual(method: Method, name: str, value: object) -> bool:
+    """Whether an option is as it was before there was one."""
+    option = method.options[name]
+    return option.later and value == option.default

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich import box
 from rich.table import Table
 
-from fairret.experiment.trade_off import NOTIONS, UNFAIR, TradeOff, View, trade_off
+from fairret.experiment.trade_off import (
+    NOTIONS,
+    UNFAIR,
+    TradeOff,
+    View,
+    trade_off,
+    variants_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +36,7 @@ class Volume(NamedTuple):
     """How much of what could be gained over Unfair a method gains."""
 
     dataset: str
+    training: str  # in what it differs from other ways to train
     statistic: str
     traits: str
     view: str
@@ -98,13 +106,15 @@ def volumes(data: pd.DataFrame, traits: Sequence[str] = ("all",)) -> list[Volume
     if "test/base_rate" not in data:  # nothing, or failed runs only
         return []
     found = []
-    for dataset, statistic, which in product(
-        dict.fromkeys(data["dataset"]), NOTIONS, traits
+    ways = variants_of(list(dict.fromkeys(data["training"])))
+    for dataset, way, statistic, which in product(
+        dict.fromkeys(data["dataset"]), ways, NOTIONS, traits
     ):
-        rate = float(data[data["dataset"] == dataset]["test/base_rate"].mean())
+        own = data[(data["dataset"] == dataset) & (data["training"] == way)]
+        rate = float(own["test/base_rate"].mean())
         for name, view in VIEWS.items():
-            compared = trade_off(data, replace(view, traits=which), dataset, statistic)
-            settings = (dataset, statistic, which, name)
+            compared = trade_off(own, replace(view, traits=which), dataset, statistic)
+            settings = (dataset, ways[way], statistic, which, name)
             found += _volumes(compared, view.utility, rate, settings)
     return found
 
@@ -113,7 +123,7 @@ def _volumes(
     compared: TradeOff,
     utility: str,
     base_rate: float,
-    settings: tuple[str, str, str, str],
+    settings: tuple[str, str, str, str, str],
 ) -> list[Volume]:
     unfair = compared.unfair
     sign = -1 if utility == "log_loss" else 1
@@ -159,18 +169,21 @@ def volume_table(found: Sequence[Volume]) -> Table:
         "In parentheses: Unfair itself violates no more than chance would.",
         caption_justify="left",
     )
-    for header in ("dataset", "notion", "traits", "method"):
+    several = any(one.training for one in found)
+    heads = ("dataset", *(("training",) if several else ()), "notion", "traits")
+    for header in (*heads, "method"):
         table.add_column(header)
     for header in ("marks", *VIEWS):
         table.add_column(header, justify="right")
-    rows: dict[tuple[str, str, str, str], dict[str, Volume]] = {}
+    rows: dict[tuple[str, ...], dict[str, Volume]] = {}
     for one in found:
-        row = (one.dataset, one.statistic, one.traits, one.label)
+        row = (one.dataset, *((one.training,) if several else ()))
+        row = (*row, NOTIONS[one.statistic], one.traits, one.label)
         rows.setdefault(row, {})[one.view] = one
-    for (dataset, statistic, traits, label), own in rows.items():
+    for row, own in rows.items():
         words = [_word(own.get(view)) for view in VIEWS]
         marks = str(max(one.marks for one in own.values()))
-        table.add_row(dataset, NOTIONS[statistic], traits, label, marks, *words)
+        table.add_row(*row, marks, *words)
     return table
 
 

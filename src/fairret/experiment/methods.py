@@ -41,6 +41,7 @@ class Option:
     default: object
     accepts: Callable[[object], bool]
     words: str
+    later: bool = False  # so that runs from before it have no word of it in their key
 
 
 @dataclass(frozen=True)
@@ -87,21 +88,33 @@ ITERATIONS = Option(
 )
 
 
+MEMORY = Option(
+    0,
+    lambda x: type(x) is int and x >= 0,
+    "be whole numbers of rows, 0 for no memory",
+    later=True,
+)
+
+
 def _violation(loss: Callable[..., Any]) -> Callable[..., Term]:
-    def make(task: Task, *, sharpness: float) -> Term:
-        term: Term = loss(get_statistic(task.statistic), sharpness=sharpness)
+    def make(task: Task, *, sharpness: float, memory: int = 0) -> Term:
+        statistic = get_statistic(task.statistic)
+        term: Term = loss(statistic, sharpness=sharpness, memory=memory)
         return term
 
     return make
 
 
 def _projection(loss: Callable[..., Any]) -> Callable[..., Term]:
-    def make(task: Task, *, sharpness: float, gradient: str, max_iter: int) -> Term:
+    def make(
+        task: Task, *, sharpness: float, gradient: str, max_iter: int, memory: int = 0
+    ) -> Term:
         limit = {"max_iter": max_iter} if max_iter else {}
         term: Term = loss(
             get_statistic(task.statistic),
             sharpness=sharpness,
             gradient=gradient,
+            memory=memory,
             **limit,
         )
         return term
@@ -141,7 +154,7 @@ def _released(loss: str) -> Callable[..., Fitted]:
     return fit
 
 
-_OF_VIOLATIONS = {"sharpness": SHARPNESS}
+_OF_VIOLATIONS = {"sharpness": SHARPNESS, "memory": MEMORY}
 _OF_PROJECTIONS = {**_OF_VIOLATIONS, "gradient": GRADIENT, "max_iter": ITERATIONS}
 
 METHODS = {

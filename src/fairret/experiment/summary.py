@@ -14,11 +14,20 @@ from fairret.errors import ArgumentError, MissingExtraError
 from fairret.experiment.grid import Run
 from fairret.experiment.methods import METHODS
 from fairret.experiment.store import Finished, Store
+from fairret.experiment.trade_off import variants_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SETTINGS = ("dataset", "method", "statistic", "traits", "strength", "options")
+SETTINGS = (
+    "dataset",
+    "method",
+    "statistic",
+    "traits",
+    "strength",
+    "options",
+    "training",
+)
 
 
 def frame(store: Store, runs: Iterable[Run] | None = None) -> pd.DataFrame:
@@ -131,12 +140,14 @@ def summary_table(store: Store, runs: Sequence[Run]) -> Table:
     data = frame(store, runs)
     if data.empty:
         return table
+    ways = variants_of(list(dict.fromkeys(data["training"])))
     for settings, own in data.groupby(list(SETTINGS), sort=False):
         done = own[own["status"] == "done"]
-        dataset, method, statistic, traits, strength, options = settings
+        dataset, method, statistic, traits, strength, options, training = settings
         usual = METHODS[method].options  # a default is not worth the room
         chosen = json.loads(options).items()
-        shown = ", ".join(f"{k}={v}" for k, v in chosen if v != usual[k].default)
+        words = [f"{k}={v}" for k, v in chosen if v != usual[k].default]
+        shown = ", ".join(filter(None, [*words, ways[training]]))
         violation = f"test/violation/{statistic or 'pr'}"
         numbers = [
             _mean(done, name)
@@ -148,8 +159,8 @@ def summary_table(store: Store, runs: Sequence[Run]) -> Table:
                 f"{violation}/decisions/{traits}",
             )
         ]
-        words = (dataset, method, statistic or "all", traits, f"{strength:g}", shown)
-        table.add_row(*words, str(len(done)), *numbers)
+        place = (dataset, method, statistic or "all", traits, f"{strength:g}", shown)
+        table.add_row(*place, str(len(done)), *numbers)
     return table
 
 

@@ -141,7 +141,7 @@ def trade_off(
 def _curves(data: pd.DataFrame, view: View, statistic: str) -> tuple[Curve, ...]:
     curves = []
     for method, of_method in data.groupby("method", sort=False):
-        variants = _variants(list(dict.fromkeys(of_method["options"])))
+        variants = variants_of(list(dict.fromkeys(of_method["options"])))
         for options, own in of_method.groupby("options", sort=False):
             marks = [
                 Mark(
@@ -157,7 +157,7 @@ def _curves(data: pd.DataFrame, view: View, statistic: str) -> tuple[Curve, ...]
     return tuple(curves)
 
 
-def _variants(options: list[str]) -> dict[str, str]:
+def variants_of(options: list[str]) -> dict[str, str]:
     """Name sets of options by what is not the same in all of them."""
     sets = [json.loads(one) for one in options]
     keys = dict.fromkeys(key for one in sets for key in one)

@@ -115,6 +115,11 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "axes",
         _layout(*AXES, utility="accuracy", channel="decisions"),
     ),
+    "trade_offs_batches": FromResults(
+        "log-loss against the violation of scores, by the size of the batches",
+        "batches",
+        _layout(*AXES, utility="log_loss"),
+    ),
     "gradients": FromScores(
         "gradients of every fairret over the scores (Fig. 1)", "unfair", draw_gradients
     ),

@@ -17,6 +17,7 @@ from fairret.experiment.trade_off import (
     TradeOff,
     View,
     trade_off,
+    variants_of,
 )
 from fairret.plot.ellipse import ellipse_of_mean
 from fairret.plot.style import (
@@ -79,14 +80,22 @@ def draw_trade_offs(
         NoResultsError: If no method has a result.
     """
     rows = [name for name in NOTIONS if name in statistics]
+    ways = variants_of(list(dict.fromkeys(data["training"])))
     panels = {
-        dataset: {
-            name: trade_off(data, layout.view, dataset, name, layout.methods)
+        (dataset, way): {
+            name: trade_off(
+                data[data["training"] == way],
+                layout.view,
+                dataset,
+                name,
+                layout.methods,
+            )
             for name in rows
         }
         for dataset in datasets
+        for way in ways
     }
-    columns = [d for d in datasets if any(p.curves for p in panels[d].values())]
+    columns = [d for d in panels if any(p.curves for p in panels[d].values())]
     if not columns:
         raise NoResultsError(
             f"`store` must hold results of {', '.join(layout.methods)} that are "
@@ -96,10 +105,11 @@ def draw_trade_offs(
     size = (max(6.4, 2.9 * len(columns) + 0.5), 1.95 * len(rows) + 1.5)
     with canvas(len(rows), len(columns), size, sharex="col") as (figure, grid):
         for i, name in enumerate(rows):
-            for j, dataset in enumerate(columns):
-                _draw_panel(grid[i, j], panels[dataset][name])
+            for j, (dataset, way) in enumerate(columns):
+                _draw_panel(grid[i, j], panels[dataset, way][name])
                 if i == 0:
-                    grid[i, j].set_title(DATASETS.get(dataset, dataset))
+                    words = (DATASETS.get(dataset, dataset), ways[way])
+                    grid[i, j].set_title(", ".join(filter(None, words)))
                 if j == 0:
                     grid[i, j].set_ylabel(f"{NOTIONS[name]} violation")
         for ax in grid[-1]:
@@ -108,7 +118,8 @@ def draw_trade_offs(
                 ax.invert_xaxis()  # shared by the column
         shown = [panels[d][name] for d in columns for name in rows]
         set_legend(figure, _handles(shown, layout.methods))
-        lines = _caption(data, layout, columns, shown)
+        names = list(dict.fromkeys(dataset for dataset, _ in columns))
+        lines = _caption(data, layout, names, shown)
         set_caption(figure, lines)
     return figure
 

@@ -11,7 +11,7 @@ from fairret.training.loop import (
     warm_up,
 )
 from fairret.training.network import Network
-from fairret.training.sampler import StratifiedBatchSampler
+from fairret.training.sampler import StratifiedBatchSampler, rarest_group
 from fairret.training.schedule import strength_at
 from fairret.training.split import Rows, Split, split_rows
 
@@ -25,6 +25,7 @@ __all__ = [
     "TrainingSettings",
     "WarmUp",
     "evaluate",
+    "rarest_group",
     "score",
     "split_rows",
     "strength_at",

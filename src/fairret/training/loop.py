@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from fairret.errors import FairretError
 from fairret.training.network import HIDDEN, Network
+from fairret.training.sampler import StratifiedBatchSampler, rarest_group
 from fairret.training.schedule import WARM_UP, strength_at
 from fairret.training.split import Rows, Split
 
@@ -43,6 +44,8 @@ class TrainingSettings:
         hidden: Sizes of the hidden layers.
         validation: Share of the training rows that choose the epoch to stop at; 0 to
             take the last one, as the paper does.
+        stratified: Whether every batch has rows of every group, weighted to make up
+            for it.
     """
 
     epochs: int = 100
@@ -51,6 +54,7 @@ class TrainingSettings:
     learning_rate: float = 1e-3
     hidden: tuple[int, ...] = field(default=HIDDEN)
     validation: float = 0.0
+    stratified: bool = False
 
 
 class Trained(NamedTuple):
@@ -146,8 +150,8 @@ class Course:
         now = strength_at(epoch, strength, self._settings.warm_up)
         term = self._term if now else None
         of_batches = []
-        for rows in _batches(self._rows, self._settings.batch, self._order):
-            loss = objective(self.network, rows, term, now)
+        for rows, weight in self._batches():
+            loss = objective(self.network, rows, term, now, weight)
             self._adam.zero_grad()
             torch.autograd.backward(loss)
             self._adam.step()
@@ -159,6 +163,18 @@ class Course:
                 f"{self.losses[-1]} in epoch {epoch}. Lower it, or the learning rate."
             )
         self.seconds += time.perf_counter() - start
+
+    def _batches(self) -> Iterator[tuple[Rows, Tensor | None]]:
+        size = self._settings.batch
+        if not self._settings.stratified:
+            for rows in _batches(self._rows, size, self._order):
+                yield rows, None
+            return
+        seed = int(torch.randint(1 << 40, (), generator=self._order))
+        strata = rarest_group(self._rows.sens)
+        sampler = StratifiedBatchSampler(strata, size, seed=seed)
+        for own in sampler:
+            yield self._rows.take(torch.tensor(own)), sampler.weight[own]
 
     def state(self) -> WarmUp:
         """Copy all that the next epoch depends on."""
@@ -180,16 +196,23 @@ class Course:
 
 
 def objective(
-    network: Network, rows: Rows, term: Term | None, strength: float
+    network: Network,
+    rows: Rows,
+    term: Term | None,
+    strength: float,
+    weight: Tensor | None = None,
 ) -> Tensor:
     """Cross-entropy plus strength times the fairness term."""
     if term is None:
-        return F.binary_cross_entropy_with_logits(network(rows.feat), rows.label)
+        logit = network(rows.feat)
+        return F.binary_cross_entropy_with_logits(logit, rows.label, weight)
     logit, hidden = network.with_hidden(rows.feat)
     inputs: dict[str, object] = {"sens": rows.sens, "label": rows.label}
+    if weight is not None:
+        inputs["weight"] = weight
     if getattr(term, "needs_hidden", False):
         inputs["hidden"] = hidden
-    loss = F.binary_cross_entropy_with_logits(logit, rows.label)
+    loss = F.binary_cross_entropy_with_logits(logit, rows.label, weight)
     return loss + strength * term(logit, **inputs)
 
 

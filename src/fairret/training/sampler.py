@@ -78,6 +78,30 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             yield batch[torch.randperm(len(batch), generator=rng)].tolist()
 
 
+def rarest_group(sens: Tensor) -> Tensor:
+    """Number every row by the rarest group that it belongs to, `(n,)`.
+
+    With several traits, that makes as many strata as there are groups at the most, and
+    every rare group one of its own. Amounts, which are not 0 or 1, do not count.
+
+    Args:
+        sens: Memberships, `(n, d_s)`.
+
+    Example:
+        >>> import torch
+        >>> sens = torch.tensor(
+        ...     [[1, 0, 1, 0], [1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]]
+        ... )
+        >>> rarest_group(sens)
+        tensor([0, 0, 3, 1])
+    """
+    member = sens == 1
+    is_group = (member | (sens == 0)).all(0)
+    size = member.sum(0).to(torch.float64).masked_fill(~is_group, torch.inf)
+    order: Tensor = torch.where(member & is_group, size, torch.inf).argmin(1)
+    return order
+
+
 def _codes(strata: Tensor) -> Tensor:
     """Number the strata from 0, without gaps."""
     if not isinstance(strata, Tensor):
