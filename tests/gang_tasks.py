@@ -144,6 +144,14 @@ def messages_of(rank, size, make, case, shares):
     return sent, found.iterations, found.status.name
 
 
+def messages_of_loss(rank, size, make, case, shares):
+    """How many numbers the messages of a forward and a backward pass have."""
+    batch = own_rows(batch_of(case), SHARES[shares], rank)
+    with count_messages() as sent:
+        evaluate(make(), batch)
+    return sent
+
+
 def losses_of_groups(rank, size, make):
     """Values over the first two processes, over all, and in each by itself."""
     pair = dist.new_group([0, 1])

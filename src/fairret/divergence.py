@@ -58,6 +58,8 @@ class Divergence(ABC):
 class SmoothDivergence(Divergence):
     """A divergence that is twice differentiable in f."""
 
+    farthest: ClassVar[float] = 30.0  # t that takes nearly any score to a bound
+
     @abstractmethod
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
         r""":math:`D'(f)`, the derivative in f."""
@@ -140,6 +142,7 @@ class SquaredEuclidean(SmoothDivergence):
     r""":math:`2 (f - h)^2` (Def. 11)."""
 
     name = "sed"
+    farthest = 4.0
 
     def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
         _, h, k = scores

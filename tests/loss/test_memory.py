@@ -51,6 +51,15 @@ def test_small_batches_have_the_gradient_of_all_rows(loss_cls, name):
     assert plain_values.mean() / expected > 1.9
 
 
+@pytest.mark.parametrize("loss_cls", SMOOTH_PROJECTIONS)
+def test_multipliers_come_back_from_far_away(loss_cls):
+    loss = loss_cls("pr", memory=1000)
+    stream(loss, 40)
+    loss.memory.nu += torch.linspace(-9, 9, len(loss.memory.nu))
+    assert stream(loss, 20)[1].mean() > 1
+    assert stream(loss, 500)[1][-50:].mean() < 0.1
+
+
 @pytest.mark.parametrize("name", ["pr", "ppv"])
 @pytest.mark.parametrize("loss_cls", VIOLATIONS)
 def test_violation_of_small_batches_is_that_of_all_rows(loss_cls, name):

@@ -18,6 +18,7 @@ from gang_tasks import (
     losses_of_groups,
     many_groups,
     messages_of,
+    messages_of_loss,
     own_rows,
     projections_of,
     remembered,
@@ -177,6 +178,14 @@ def test_newton_step_sends_at_most_a_square_and_two_rows(gang, divergence):
     before = (3 + d_s) + 2 * d_s + d_s + 1
     assert steps >= 3
     assert sum(sent) <= before + steps * (d_s * d_s + 2 * d_s)
+
+
+def test_violation_sends_one_message(gang):
+    for name, parts in (("ppv", 1), ("tpr+ppv", 2)):
+        make = partial(NormLoss, name)
+        sent = gang.ask(messages_of_loss, make, "plain", "uneven")[0]
+        d_s = batch_of("plain").sens.shape[1]
+        assert sent == [2 * parts * (d_s + 1) + 1]
 
 
 def test_interior_point_step_sends_three_messages(gang):

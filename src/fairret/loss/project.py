@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairret.distributed import Choice
 from fairret.divergence import Divergence
 from fairret.loss.projection import ProjectionLoss
 from fairret.projection import MAX_ITER, TOLERANCE, Projection
@@ -24,6 +25,7 @@ def project(
     pred_as_logit: bool = False,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
+    process_group: Choice = False,
     **inputs: object,
 ) -> Projection[Tensor]: ...
 @overload
@@ -35,6 +37,7 @@ def project(
     pred_as_logit: bool = False,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
+    process_group: Choice = False,
     **inputs: object,
 ) -> Projection[Array]: ...
 def project(
@@ -45,6 +48,7 @@ def project(
     pred_as_logit: bool = False,
     max_iter: int = MAX_ITER,
     tol: float = TOLERANCE,
+    process_group: Choice = False,
     **inputs: object,
 ) -> Projection[Tensor] | Projection[Array]:
     r"""Find the fair scores that are closest to the given ones (Eq. 11).
@@ -61,6 +65,7 @@ def project(
         pred_as_logit: Whether `prob` holds logits.
         max_iter: Steps of the solver at the most.
         tol: Residual at which the projection counts as found.
+        process_group: Who shares the rows; False for this process alone.
         **inputs: `feat`, `sens`, `label`, `weight`, `target_statistic`, and what else
             the statistic asks for.
 
@@ -78,7 +83,9 @@ def project(
         >>> result.status.name
         'CONVERGED'
     """
-    loss = ProjectionLoss(statistic, divergence, max_iter=max_iter, tol=tol)
+    loss = ProjectionLoss(
+        statistic, divergence, max_iter=max_iter, tol=tol, process_group=process_group
+    )
     call: list[Any] = [_as_tensor(value) for value in (prob, *args)]
     options: dict[str, Any] = {name: _as_tensor(v) for name, v in inputs.items()}
     found = loss.project(*call, pred_as_logit=pred_as_logit, **options)

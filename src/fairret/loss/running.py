@@ -18,7 +18,6 @@ from fairret.statistic.sums import over_all, summands
 
 RIDGE = 1e-6  # share of the diagonal; the Hessian is a rough one anyway
 SOLVABLE = 200  # constraints up to which the Hessian is factorised at every batch
-FARTHEST = 30.0  # what t = nu a of a typical row may be: then f* is at a bound
 
 
 @torch.no_grad()
@@ -47,6 +46,8 @@ def measure_running(
     a = matrix_of(parity, s)
     nu = memory.recall("nu", parity.b.flatten())
     f, rate = divergence.minimise(scores, a.spread(nu))
+    # a score at a bound does not move, but would on its way back
+    rate = torch.where(rate > 0, rate, 1 / divergence.curvature(*scores[1:], scores))
     g, gram, size, square, f_den = over.total(
         parity.b.flatten() + a.collect(p * f),
         a.gram(p * rate),
@@ -59,7 +60,8 @@ def measure_running(
     square = memory.mix("square", square, share)
     f_den = memory.mix("f_den", f_den, share)
     moved = nu + share * _newton_step(gram, g)
-    farthest = FARTHEST * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
+    # what t = nu a of a typical row may be
+    farthest = divergence.farthest * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
     moved = torch.maximum(torch.minimum(moved, farthest), -farthest)
     nu = torch.where(moved.isfinite(), moved, nu)
     memory.keep("nu", nu)
