@@ -9,7 +9,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c c
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env test lint format demo bench clean
+.PHONY: help env test lint format demo bench figures clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ demo: $(STAMP)  ## train with and without a fairret and show both
 
 bench: $(STAMP)  ## measure speed against the peers
 	$(BIN)/python benchmarks/run.py
+
+figures: $(STAMP)  ## redraw results/figures from the committed results
+	$(BIN)/python experiments/draw.py
 
 clean:  ## remove the environment, caches and build results
 	rm -rf .venv build dist .coverage htmlcov
