@@ -136,7 +136,7 @@ def test_hypervolumes_are_printed(made_up):
     result = run("results", made_up, "--hypervolume")
     assert result.exit_code == 0, result.output
     rows = [x.split() for x in result.stdout.splitlines() if x.startswith("bank")]
-    assert [row[3] for row in rows[:4]] == ["SmoothMax", "KL", "HSIC", "Norm"]
+    assert [row[2] for row in rows[:4]] == ["SmoothMax", "KL", "HSIC", "Norm"]
     assert len(rows) == 4 * 4
 
 

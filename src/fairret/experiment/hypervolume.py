@@ -32,6 +32,9 @@ VIEWS = {
 }
 
 
+HEADS = {"statistic": "notion", "label": "method"}
+
+
 class Volume(NamedTuple):
     """How much of what could be gained over Unfair a method gains."""
 
@@ -169,21 +172,26 @@ def volume_table(found: Sequence[Volume]) -> Table:
         "In parentheses: Unfair itself violates no more than chance would.",
         caption_justify="left",
     )
-    several = any(one.training for one in found)
-    heads = ("dataset", *(("training",) if several else ()), "notion", "traits")
-    for header in (*heads, "method"):
-        table.add_column(header)
+    # columns that say the same in every row are not worth the room
+    shown = [
+        name
+        for name in ("dataset", "training", "statistic", "traits", "label")
+        if name in ("dataset", "label") or len({getattr(v, name) for v in found}) > 1
+    ]
+    for name in shown:
+        table.add_column(HEADS.get(name, name), no_wrap=True)
     for header in ("marks", *VIEWS):
-        table.add_column(header, justify="right")
+        name = header.replace(", ", ",\n")
+        table.add_column(name, justify="right", no_wrap=True)
     rows: dict[tuple[str, ...], dict[str, Volume]] = {}
     for one in found:
-        row = (one.dataset, *((one.training,) if several else ()))
-        row = (*row, NOTIONS[one.statistic], one.traits, one.label)
+        words = {**one._asdict(), "statistic": NOTIONS[one.statistic]}
+        row = tuple(str(words[name]) for name in shown)
         rows.setdefault(row, {})[one.view] = one
     for row, own in rows.items():
-        words = [_word(own.get(view)) for view in VIEWS]
+        numbers = [_word(own.get(view)) for view in VIEWS]
         marks = str(max(one.marks for one in own.values()))
-        table.add_row(*row, marks, *words)
+        table.add_row(*row, marks, *numbers)
     return table
 
 
