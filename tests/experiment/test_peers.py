@@ -35,7 +35,7 @@ class LSELoss:
 @pytest.fixture(scope="module")
 def split():
     """Train and test rows, with sex as the only trait."""
-    people = load("synthetic", n=3000, seed=1)
+    people = load("synthetic", n=2000, seed=1)
     rows = split_rows(people.feat, people.sens, people.label, seed=1)
     sex = list(people.traits["sex"])
     return Split(*(x and x._replace(sens=x.sens[:, sex]) for x in rows))
