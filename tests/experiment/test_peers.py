@@ -35,7 +35,7 @@ class LSELoss:
 @pytest.fixture(scope="module")
 def split():
     """Train and test rows, with sex as the only trait."""
-    people = load("synthetic", n=2000, seed=1)
+    people = load("synthetic", n=3000, seed=1)
     rows = split_rows(people.feat, people.sens, people.label, seed=1)
     sex = list(people.traits["sex"])
     return Split(*(x and x._replace(sens=x.sens[:, sex]) for x in rows))
@@ -65,15 +65,14 @@ def gap(prob, rows, statistic):
     return float(gamma.max() - gamma.min())
 
 
-@pytest.mark.parametrize("statistic", ["pr", "tpr"])
-def test_reduction_of_fairlearn_keeps_its_bound_on_train_rows(split, statistic):
-    fit = METHODS["ExponentiatedGradient"].fit
+@pytest.mark.slow
+def test_reduction_of_fairlearn_keeps_its_bound_on_train_rows(split):
+    fit, statistic = METHODS["ExponentiatedGradient"].fit, "pr"
     loose, tight = (fit(split, statistic, b, QUICK, seed=0) for b in (0.5, 0.02))
     for done in (loose, tight):
         assert done.scores["test"].shape == split.test.label.shape
         assert 0 <= done.scores["train"].min() <= done.scores["train"].max() <= 1
-    if statistic == "pr":  # the trees have found everybody's label on the train rows
-        assert gap(loose.scores["train"], split.train, statistic) > 0.15
+    assert gap(loose.scores["train"], split.train, statistic) > 0.15
     assert gap(tight.scores["train"], split.train, statistic) < 0.06
 
 
