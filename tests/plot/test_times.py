@@ -30,6 +30,16 @@ def test_run_times_are_means_over_seeds_on_a_log_scale(tmp_path):
     assert ax.get_xscale() == "log"
     widths = [bar.get_width() for bar in ax.patches]
     np.testing.assert_allclose(widths, [10, 8, 13, 6, 8])  # 3 + letters + mean seed
+    assert [text.get_text() for text in ax.texts][:3] == [
+        "10 s, 1.00 ×",
+        "8 s, 0.80 ×",
+        "13 s, 1.30 ×",
+    ]
+
+
+def test_run_times_are_of_so_many_epochs(tmp_path):
+    figure = draw_run_times(results(tmp_path), ["bank"], ["pr"])
+    assert "Seconds of training for 100 epochs" in caption_of(figure)
 
 
 def test_run_times_of_one_seed_have_no_error_bars(tmp_path):

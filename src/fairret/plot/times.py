@@ -65,7 +65,7 @@ def draw_run_times(
     size = (max(5.4, 3.3 * len(columns) + 0.8), 0.33 * bars + 1.7)
     means = [bar.mean for d in columns for bar in own[d]]
     low = 10 ** math.floor(math.log10(min(means) / 2))
-    high = low * (max(means) / low) ** 1.3  # room for the numbers
+    high = low * (max(means) / low) ** 1.5  # room for the numbers
     with canvas(1, len(columns), size) as (figure, grid):
         for ax, dataset in zip(grid[0], columns, strict=True):
             ax.set_xscale("log")
@@ -74,8 +74,10 @@ def draw_run_times(
             _draw_times(ax, own[dataset])
             ax.set_title(DATASETS.get(dataset, dataset))
         seeds = [len(bar.values) for d in columns for bar in own[d]]
+        epochs = [json.loads(text)["epochs"] for text in done["training"]]
         lines = [
-            f"Seconds of training, log scale; mean over {span(seeds)} "
+            f"Seconds of training for {span(epochs)} epochs, on a log scale, "
+            f"and times those of Unfair; mean over {span(seeds)} "
             f"seed{'s' if max(seeds) > 1 else ''}"
             f"{', bars: standard error' if max(seeds) > 1 else ''}. Fairrets are for "
             f"{NOTIONS[STATISTIC]}, at the stored strength λ nearest to 1.",
@@ -104,6 +106,7 @@ def _times(data: pd.DataFrame) -> list[Bar]:
 
 
 def _draw_times(ax: Axes, bars: Sequence[Bar]) -> None:
+    unfair = next((bar.mean for bar in bars if bar.method == "Unfair"), None)
     for row, bar in enumerate(bars):
         ax.barh(
             row,
@@ -115,7 +118,7 @@ def _draw_times(ax: Axes, bars: Sequence[Bar]) -> None:
             ecolor="0.2",
         )
         ax.annotate(
-            f"{bar.mean:.3g} s",
+            f"{bar.mean:.3g} s" + (f", {bar.mean / unfair:.2f} ×" if unfair else ""),
             (bar.mean + bar.error, row),
             xytext=(4, 0),
             textcoords="offset points",
