@@ -10,6 +10,9 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
 from batches import sample
+from fairret import distributed
+from fairret.errors import FairretError
+from fairret.loss import NormLoss
 
 SHARES = {  # of the rows of a batch, for every process of three
     "even": (10, 10, 10),
@@ -94,7 +97,7 @@ def weights_after_training(rank, size, make, wrap, shares):
 
 def remembered(rank, size, make):
     """A loss that remembers, over batches of 30 rows that three processes share."""
-    loss, answers = make(memory=100), []
+    loss, answers = make(), []
     for seed in range(8):
         batch = own_rows(batch_of("plain", seed), SHARES["uneven"], rank)
         value, grad = evaluate(loss, batch)
@@ -136,19 +139,47 @@ def count_messages():
         dist.all_reduce = plain
 
 
+def errors_of(rank, size, call):
+    """What a call says that goes wrong in every process, as it must."""
+    try:
+        call(rank)
+    except FairretError as error:
+        return str(error)
+    return None
+
+
+def give_other_columns(rank):
+    batch = batch_of("plain")
+    NormLoss("pr")(batch.logit, batch.sens[:, : 9 - rank])
+
+
+def choose_a_group_of_others(rank):
+    NormLoss("pr", process_group=dist.new_group([0, 1]))
+
+
+def lose_the_group(rank):
+    loss = NormLoss("pr", process_group=dist.new_group([0, 1, 2]))
+    distributed._GROUPS.clear()  # as after unpickling it in another process
+    loss(*batch_of("plain"))
+
+
 def messages_of(rank, size, make, case, shares):
     """How many numbers the messages of one call have, and how many steps it takes."""
     batch = own_rows(batch_of(case), SHARES[shares], rank)
+    loss = make()
+    loss.project(*batch)  # the first call also compares the columns
     with count_messages() as sent:
-        found = make().project(*batch)
+        found = loss.project(*batch)
     return sent, found.iterations, found.status.name
 
 
 def messages_of_loss(rank, size, make, case, shares):
     """How many numbers the messages of a forward and a backward pass have."""
     batch = own_rows(batch_of(case), SHARES[shares], rank)
+    loss = make()
+    evaluate(loss, batch)  # the first call also compares the columns
     with count_messages() as sent:
-        evaluate(make(), batch)
+        evaluate(loss, batch)
     return sent
 
 

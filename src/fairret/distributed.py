@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from fairret.errors import DtypeError
+from fairret.errors import ArgumentError, DtypeError
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -74,6 +74,12 @@ def name_of(choice: Choice) -> str:
         return DEFAULT
     if choice is False:
         return OFF
+    other: object = choice
+    if dist.is_available() and other is dist.GroupMember.NON_GROUP_MEMBER:
+        raise ArgumentError(
+            "`process_group` must be a group that this process is in; got one of other "
+            "processes. Make the loss in those alone, or pass False here."
+        )
     if not (dist.is_available() and isinstance(choice, dist.ProcessGroup)):
         raise DtypeError(
             "`process_group` must be a `torch.distributed.ProcessGroup`, None for the "
@@ -88,6 +94,11 @@ def processes_of(name: str) -> Processes:
     """Look up who shares the batch now."""
     if name == OFF or not (dist.is_available() and dist.is_initialized()):
         return ALONE
+    if name not in (DEFAULT, *_GROUPS):
+        raise ArgumentError(
+            "`process_group` must be a group of this process; got a loss that was made "
+            f"in another one, for a group {name!r}. Make the loss anew here."
+        )
     group = None if name == DEFAULT else _GROUPS[name]
     size = dist.get_world_size(group)
     return ALONE if size < 2 else Processes(group, size, dist.get_rank(group))

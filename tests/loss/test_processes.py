@@ -12,8 +12,12 @@ from gang import Gang
 from gang_tasks import (
     SHARES,
     batch_of,
+    choose_a_group_of_others,
     compiled_and_eager,
+    errors_of,
     evaluate,
+    give_other_columns,
+    lose_the_group,
     losses_of,
     losses_of_groups,
     many_groups,
@@ -110,10 +114,11 @@ def test_wrapped_model_learns_what_one_process_would(gang, wrap):
             torch.testing.assert_close(part, one, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("memory", [100, 30])
 @pytest.mark.parametrize("loss_cls", [SmoothMaxLoss, KLProjectionLoss])
-def test_memory_is_shared_by_the_processes(gang, loss_cls):
-    make = partial(loss_cls, "ppv")
-    loss = make(memory=100)
+def test_memory_is_shared_by_the_processes(gang, loss_cls, memory):
+    make = partial(loss_cls, "ppv", memory=memory)
+    loss = make()
     for seed, parts in enumerate(zip(*gang.ask(remembered, make), strict=True)):
         value, grad = evaluate(loss, batch_of("plain", seed))
         for own, _ in parts:
@@ -149,6 +154,22 @@ def test_process_group_can_be_chosen(gang):
     assert first[2] == second[2]
 
 
+def test_other_columns_in_another_process_are_refused_in_all(gang):
+    for message in gang.ask(errors_of, give_other_columns):
+        assert "same columns in all processes; got [9, 8, 7]" in message
+
+
+def test_group_of_others_is_refused(gang):
+    *members, other = gang.ask(errors_of, choose_a_group_of_others)
+    assert members == [None, None]
+    assert "`process_group` must be a group that this process is in" in other
+
+
+def test_group_that_is_not_of_this_process_is_refused(gang):
+    for message in gang.ask(errors_of, lose_the_group):
+        assert "`process_group` must be a group of this process" in message
+
+
 def test_choice_that_is_no_group_is_refused():
     with pytest.raises(DtypeError, match=r"`process_group` must be a .* got 'world'"):
         NormLoss("pr", process_group="world")
@@ -178,6 +199,7 @@ def test_newton_step_sends_at_most_a_square_and_two_rows(gang, divergence):
     before = (3 + d_s) + 2 * d_s + d_s + 1
     assert steps >= 3
     assert sum(sent) <= before + steps * (d_s * d_s + 2 * d_s)
+    assert max(sent) == d_s * (d_s + 1) // 2  # half of a symmetric matrix
 
 
 def test_violation_sends_one_message(gang):

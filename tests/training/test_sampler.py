@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from batches import sample
 from fairret.errors import DtypeError, RangeError, ShapeError
 from fairret.loss import KLProjectionLoss
-from fairret.training import StratifiedBatchSampler
+from fairret.training import StratifiedBatchSampler, rarest_group
 
 STRATA = torch.tensor([0] * 700 + [1] * 250 + [2] * 47 + [3] * 3)
 
@@ -55,8 +55,34 @@ def test_epochs_differ_and_seeds_reproduce_them():
     assert first == list(two)
     assert first != list(one)
     assert first != list(StratifiedBatchSampler(STRATA, 50, seed=9))
-    two.epoch = 0  # as a job does that goes on
+    two.set_epoch(0)  # as a job does that goes on
     assert first == list(two)
+
+
+def test_epoch_of_one_seed_is_not_the_next_of_another():
+    one, two = (StratifiedBatchSampler(STRATA, 50, seed=seed) for seed in (0, 1))
+    list(one)
+    assert list(one) != list(two)
+
+
+def test_processes_deal_out_batches_of_their_own():
+    dealt = [
+        list(StratifiedBatchSampler(STRATA, 50, rank=rank, processes=3))
+        for rank in range(3)
+    ]
+    assert [len(own) for own in dealt] == [6, 6, 6]
+    frequent = [r for own in dealt for batch in own for r in batch if STRATA[r] == 0]
+    assert len(frequent) == len(set(frequent)) > 600  # no two of them have the same
+
+
+def test_rows_of_no_group_do_not_hide_a_rare_one():
+    sens = torch.zeros(1000, 2)
+    sens[:5, 0] = 1
+    sens[5:400, 1] = 1
+    strata = rarest_group(sens)
+    assert strata.bincount().tolist() == [5, 395, 600]
+    for batch in StratifiedBatchSampler(strata, 16):
+        assert sens[batch, 0].any()
 
 
 def test_patterns_of_memberships_are_strata():
@@ -82,5 +108,10 @@ def test_what_cannot_be_dealt_is_refused():
         StratifiedBatchSampler(STRATA, 7, least=0)
     with pytest.raises(ShapeError, match=r"`strata` must have shape .* got \(0,\)"):
         StratifiedBatchSampler(STRATA[:0], 7)
+    with pytest.raises(RangeError, match="`rank` must be one of 0 to 1 for 2 process"):
+        StratifiedBatchSampler(STRATA, 7, rank=2, processes=2)
+    for sens in ([[1, 0]], STRATA):
+        with pytest.raises(ShapeError, match="`sens` must be a tensor of memberships"):
+            rarest_group(sens)
     with pytest.raises(DtypeError, match="`strata` must be a tensor"):
         StratifiedBatchSampler([0, 1], 2)

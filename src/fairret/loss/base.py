@@ -53,7 +53,8 @@ class FairnessLoss(nn.Module, ABC):
             scores come closer to decisions, and their gradients poorer.
         memory: Rows of earlier batches that count with a batch, about; 0 for none. With
             small batches, about 4096 make a loss as good as that of so many rows. Only
-            while training: after `eval()` a batch stands for itself.
+            while training: after `eval()`, or where no gradient is taken, a batch
+            stands for itself.
         process_group: The processes that share a batch, each with its own rows. The
             loss is that of the whole batch, and so is the gradient after DDP or FSDP
             have averaged it. None is the default group, where there is one; False is
@@ -73,10 +74,13 @@ class FairnessLoss(nn.Module, ABC):
         self.sharpness = check_positive(
             "sharpness", sharpness, "1 leaves the scores as they are."
         )
-        self.memory = Memory(memory) if check_memory(memory) else None
+        check_memory(memory)
+        self.memory = Memory(memory, self.remembered) if memory else None
         self._group_name = name_of(process_group)
+        self._agreed = 0  # columns that all processes have
 
     layout: ClassVar[Layout]  # how it wants `sens`
+    remembered: ClassVar[tuple[str, ...]] = ()  # names of what `memory` keeps
 
     if TYPE_CHECKING:  # nn.Module hides the signature of forward behind its own
 
@@ -175,6 +179,7 @@ class FairnessLoss(nn.Module, ABC):
             may_be_empty=over.size > 1,
         )
         assert checked.sens is not None  # check_batch requires it
+        self._agree(over, checked.sens)
         a = self.sharpness if sharpness is None else sharpness
         pred = checked.pred
         if a != 1:
@@ -199,7 +204,22 @@ class FairnessLoss(nn.Module, ABC):
 
     def _remembers(self) -> Memory | None:
         """The memory, where this call is to use it."""
-        return self.memory if self.training else None
+        return self.memory if self.training and torch.is_grad_enabled() else None
+
+    def _agree(self, over: Processes, sens: Tensor) -> None:
+        """Compare columns once: sums of other lengths would end the process."""
+        d_s = sens.shape[1]
+        if over.size == 1 or self._agreed == d_s or torch.compiler.is_compiling():
+            return
+        own = torch.full((), d_s, dtype=torch.float64, device=sens.device)
+        (found,) = over.total(over.slot(own))
+        columns = [int(x) for x in found.tolist()]
+        if len(set(columns)) > 1:
+            raise ShapeError(
+                f"`sens` must have the same columns in all processes; got {columns}. "
+                "Encode the rows of all of them with the same encoder."
+            )
+        self._agreed = d_s
 
 
 def _as_target(

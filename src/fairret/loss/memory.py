@@ -6,6 +6,7 @@ good as those of a larger batch. The gradient is that of the batch alone: its su
 linear in the scores, so it is right on average too.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -29,21 +30,45 @@ def check_memory(memory: object) -> int:
 class Memory(nn.Module):
     """Running means over about the last `rows` rows; the first are a plain mean.
 
-    They are part of the state that a checkpoint keeps.
+    They are part of the state that a checkpoint keeps, and stay in float64 whatever
+    the model is cast to.
+
+    Args:
+        rows: How many rows count, about.
+        names: What is remembered.
     """
 
     seen: Tensor
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, names: Sequence[str]) -> None:
         super().__init__()
-        self.rows = rows
+        self.rows, self.names = rows, tuple(names)
         # of shape (1,): compiled graphs lose changes of a 0-dim tensor (torch 2.13)
-        self.register_buffer("seen", torch.zeros(1, dtype=torch.float64))
+        self.register_buffer("seen", torch.zeros(1, dtype=torch.int64))
+        for name in self.names:  # the first batch tells their shapes
+            self.register_buffer(name, torch.zeros(0, dtype=torch.float64))
 
-    def share_of(self, n: Tensor) -> Tensor:
-        """Give the share that a batch of n rows has in the means from now on."""
-        self.seen.add_(n.to(self.seen))
-        return n / self.seen.clamp(1.0, float(self.rows)).clamp_min(n)
+    def rooms(self) -> list[Tensor]:
+        """What is remembered, in the order of the names, for a compiled graph."""
+        rooms = [self.get_buffer(name) for name in self.names]
+        if torch.compiler.is_compiling() and not all(x.numel() for x in rooms):
+            raise ArgumentError(
+                "A loss with `memory` must see a batch before it is compiled, which "
+                "tells how many groups there are; it has seen none. Call it once "
+                "outside of `torch.compile`."
+            )
+        return rooms
+
+    def share_of(self, n: Tensor, *values: Tensor) -> Tensor:
+        """Give the share that a batch of n rows has in the means from now on.
+
+        A batch whose values are not finite does not count.
+        """
+        if self.seen.device != n.device:
+            self._buffers["seen"] = self.seen.to(n.device)
+        fine = torch.stack([x.isfinite().all() for x in values]).all()
+        self.seen.add_((n * fine).to(self.seen))
+        return n / self.seen.to(n).clamp(1.0, float(self.rows)).clamp_min(n)
 
     def mix(self, name: str, value: Tensor, share: Tensor) -> Tensor:
         """Add a value to the running mean of that name, and give the mean."""
@@ -63,16 +88,10 @@ class Memory(nn.Module):
 
     def _room(self, name: str, like: Tensor) -> Tensor:
         """Look a buffer up; the first batch tells its shape."""
-        room = self._buffers.get(name)
-        if room is None:
-            if torch.compiler.is_compiling():
-                raise ArgumentError(
-                    "A loss with `memory` must see a batch before it is compiled, "
-                    "which tells how many groups there are; it has seen none. Call it "
-                    "once outside of `torch.compile`."
-                )
-            room = torch.zeros_like(like)
-            self.register_buffer(name, room)
+        room = self.get_buffer(name)
+        if room.numel() == 0 and like.numel():
+            self.rooms()
+            room = like.new_zeros(like.shape, dtype=_dtype_on(like.device))
         elif room.shape != like.shape:
             raise ShapeError(
                 "`sens` must have the same columns in all batches, since the loss "
@@ -80,25 +99,50 @@ class Memory(nn.Module):
                 "Encode every batch with the same encoder, or call "
                 "`loss.memory.forget()`."
             )
+        elif room.device != like.device:
+            room = room.to(like.device)
+        self._buffers[name] = room
         return room
 
     def forget(self) -> None:
         """Start anew, as after a change of the data."""
-        for name in [name for name in self._buffers if name != "seen"]:
-            del self._buffers[name]
+        for name in self.names:
+            self._buffers[name] = self.get_buffer(name).new_zeros(0)
         self.seen.zero_()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Memory":
+        """Follow the model to a device, but not to a dtype."""
+        for name, room in self._buffers.items():
+            assert room is not None  # all are tensors
+            device = fn(torch.zeros(0, device=room.device)).device
+            dtype = room.dtype if name == "seen" else _dtype_on(device)
+            self._buffers[name] = room.to(device, dtype)
+        return self
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any
     ) -> None:
         """Make room for what was remembered: before the first batch there is none."""
-        self.forget()
-        for key, value in state_dict.items():
-            name = key.removeprefix(prefix)
-            if key.startswith(prefix) and "." not in name and name != "seen":
-                self.register_buffer(name, torch.zeros_like(value))
+        for name in self.names:
+            value = state_dict.get(prefix + name)
+            if isinstance(value, Tensor):
+                room = self.get_buffer(name)
+                self._buffers[name] = room.new_zeros(value.shape)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def extra_repr(self) -> str:
         """Show the length."""
         return f"rows={self.rows}"
+
+
+def memory_of(
+    rows: int, names: Sequence[str], seen: Tensor, rooms: Sequence[Tensor]
+) -> Memory:
+    """Make a memory that writes to the tensors of another."""
+    memory = Memory(rows, names)
+    memory._buffers.update(zip(names, rooms, strict=True), seen=seen)
+    return memory
+
+
+def _dtype_on(device: torch.device) -> torch.dtype:
+    return torch.float32 if device.type == "mps" else torch.float64

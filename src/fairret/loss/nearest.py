@@ -32,6 +32,14 @@ class Setting(NamedTuple):
     mask: Tensor  # (K, d_s)
 
 
+class Measured(NamedTuple):
+    """A projection, measured."""
+
+    loss: Tensor
+    slope: Tensor  # (n,), its derivative in the logits
+    nu: Tensor  # (m,), the multipliers
+
+
 @torch.no_grad()
 def measure(
     batch: Batch,
@@ -40,7 +48,7 @@ def measure(
     gradient: str,
     tol: float,
     max_iter: int,
-) -> tuple[Tensor, Tensor]:
+) -> Measured:
     """Compute the loss and its derivative in the logits, which are `batch.pred`."""
     setting = set_up(batch, divergence)
     problem = setting.problem
@@ -61,7 +69,7 @@ def measure(
         slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
     # rounding may leave -1e-17; NaN in the inputs, seen only here on other devices,
     # must not look like a loss; those who train on several processes average gradients
-    return loss.clamp_min(0) + 0 * residual, slope * batch.over.size
+    return Measured(loss.clamp_min(0) + 0 * residual, slope * batch.over.size, nu)
 
 
 def set_up(batch: Batch, divergence: Divergence) -> Setting:
@@ -145,15 +153,19 @@ def measure_op(
     max_iter: int,
 ) -> tuple[Tensor, Tensor]:
     """The whole of it as one node of a compiled graph: no gradient is taken inside."""
-    coef = Coefficients(
-        *(float(x) if x.dim() == 0 else x for x in (alpha0, beta0, alpha1, beta1))
-    )
+    coef = read_coefficients(alpha0, beta0, alpha1, beta1)
     batch = Batch(logit, True, s, w, coef, target, processes_of(group))
-    return measure(
+    found = measure(
         batch, get_divergence(divergence), gradient=gradient, tol=tol, max_iter=max_iter
     )
+    return found.loss, found.slope
 
 
 @measure_op.register_fake
 def _(logit: Tensor, *args: object) -> tuple[Tensor, Tensor]:
     return logit.new_empty(()), torch.empty_like(logit)
+
+
+def read_coefficients(*tensors: Tensor) -> Coefficients:
+    """Turn scalar tensors, which a graph passes on, into numbers again."""
+    return Coefficients(*(float(x) if x.dim() == 0 else x for x in tensors))

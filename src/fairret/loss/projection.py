@@ -23,8 +23,9 @@ from fairret.divergence import (
 from fairret.errors import RangeError
 from fairret.loss.base import Batch, FairnessLoss
 from fairret.loss.legacy import read_solver_options
+from fairret.loss.memory import Memory
 from fairret.loss.nearest import measure, measure_op, set_up
-from fairret.loss.running import measure_running
+from fairret.loss.running import REMEMBERED, measure_running, measure_running_op
 from fairret.projection import MAX_ITER, TOLERANCE, Projection, solve, status_of
 from fairret.statistic.base import LinearFractionalStatistic
 
@@ -57,6 +58,7 @@ class ProjectionLoss(FairnessLoss):
     """
 
     layout: ClassVar[Layout] = "given"
+    remembered: ClassVar[tuple[str, ...]] = REMEMBERED
 
     def __init__(
         self,
@@ -102,31 +104,20 @@ class ProjectionLoss(FairnessLoss):
         fixed = logit.detach()
         known = type(DIVERGENCES.get(self.divergence.name)) is type(self.divergence)
         memory = self._remembers()
-        if memory is not None and batch.over.size == 1 and len(fixed) >= memory.rows:
-            memory = None  # the batch stands for itself
-        if memory is not None:
+        if torch.compiler.is_compiling() and known:
+            loss, slope = self._as_node(batch._replace(pred=fixed), memory)
+        elif memory is not None:
             assert isinstance(self.divergence, SmoothDivergence)  # else it was refused
             loss, slope = measure_running(
                 batch._replace(pred=fixed),
                 self.divergence,
                 memory,
-                through_c=self.gradient == "exact",
-            )
-        elif torch.compiler.is_compiling() and known:
-            loss, slope = measure_op(
-                fixed,
-                batch.s,
-                batch.w,
-                *(torch.as_tensor(x, dtype=fixed.dtype) for x in batch.coef),
-                batch.target,
-                self._group_name,
-                self.divergence.name,
-                self.gradient,
-                self.tol,
-                self.max_iter,
+                gradient=self.gradient,
+                tol=self.tol,
+                max_iter=self.max_iter,
             )
         else:
-            loss, slope = measure(
+            loss, slope, _ = measure(
                 batch._replace(pred=fixed),
                 self.divergence,
                 gradient=self.gradient,
@@ -135,6 +126,27 @@ class ProjectionLoss(FairnessLoss):
             )
         term: Tensor = loss + slope @ (logit - fixed)  # adds only the derivative
         return term
+
+    def _as_node(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Tensor]:
+        """Measure as one node of a compiled graph."""
+        inputs = (
+            batch.pred,
+            batch.s,
+            batch.w,
+            *(torch.as_tensor(x, dtype=batch.pred.dtype) for x in batch.coef),
+            batch.target,
+            self._group_name,
+            self.divergence.name,
+            self.gradient,
+            self.tol,
+            self.max_iter,
+        )
+        if memory is None:
+            loss, slope = measure_op(*inputs)
+        else:
+            kept = (memory.rows, memory.seen, memory.rooms())
+            loss, slope = measure_running_op(*inputs, *kept)
+        return loss, slope
 
     @torch.no_grad()
     def project(

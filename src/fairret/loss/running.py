@@ -8,60 +8,83 @@ that it would take: the part that it has in the memory. The Hessian is a running
 import torch
 from torch import Tensor
 
-from fairret.divergence import SmoothDivergence, scores_of
+from fairret.distributed import processes_of
+from fairret.divergence import Scores, SmoothDivergence, get_divergence, scores_of
 from fairret.loss.base import Batch
-from fairret.loss.memory import Memory
-from fairret.loss.nearest import matrix_of
+from fairret.loss.memory import Memory, memory_of
+from fairret.loss.nearest import matrix_of, measure, read_coefficients
+from fairret.projection.linear import Gram, solve_known
+from fairret.projection.matrix import Matrix
 from fairret.statistic.constraint import constrain, fix
 from fairret.statistic.memberships import add_up, read_memberships
 from fairret.statistic.sums import over_all, summands
 
-RIDGE = 1e-6  # share of the diagonal; the Hessian is a rough one anyway
-SOLVABLE = 200  # constraints up to which the Hessian is factorised at every batch
+REMEMBERED = ("weight", "num", "den", "nu", "gram", "size", "square", "f_den")
+ROWS_EACH = 4  # rows for every constraint after which the Hessian counts for half
+ACCURACY = 1e-2  # of a Newton step where it is iterated; the Hessian is a rough one
 
 
 @torch.no_grad()
 def measure_running(
-    batch: Batch, divergence: SmoothDivergence, memory: Memory, *, through_c: bool
+    batch: Batch,
+    divergence: SmoothDivergence,
+    memory: Memory,
+    *,
+    gradient: str,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Tensor, Tensor]:
-    """Compute the loss and its derivative in the logits, which are `batch.pred`."""
+    """Compute the loss and its derivative in the logits, which are `batch.pred`.
+
+    A batch as long as the memory stands for itself, and is remembered.
+    """
     over = batch.over
     scores = scores_of(batch.pred)
     s = read_memberships(batch.s, batch.pred.dtype)
     rows = summands(scores.h, batch.w, batch.coef)
     w = torch.ones_like(scores.h) if batch.w is None else batch.w
-    count = w.new_full((), len(w))
-    n, weight, num, den = over.total(count, w.sum(), *over_all(rows))
+    n, *sums = over.total(w.new_full((), len(w)), w.sum()[None], *over_all(rows))
+    exact = (len(w) if over.size == 1 else n.item()) >= memory.rows
+    n = n.clamp_min(1)
+    share = memory.share_of(n, *sums)
+    weight, num, den = (
+        memory.mix(name, x / n, share)
+        for name, x in zip(REMEMBERED[:3], sums, strict=True)
+    )
     weight = weight.clamp_min(torch.finfo(w.dtype).tiny)
-    share = memory.share_of(n.clamp_min(1))
-    num = memory.mix("num", num / weight, share)
-    den = memory.mix("den", den / weight, share)
-    den = den.masked_fill(den == 0, 1)
-    c = num / den if batch.target is None else batch.target
+    den = (den / weight).masked_fill(den == 0, 1)
+    c = num / weight / den if batch.target is None else batch.target
 
-    p = w / weight
+    p = w / (n * weight)
     line = fix(batch.coef, c)
     everybody = torch.ones(len(c), batch.s.shape[1], dtype=torch.bool, device=c.device)
     parity = constrain(line, s, p, everybody)
     a = matrix_of(parity, s)
     nu = memory.recall("nu", parity.b.flatten())
-    f, rate = divergence.minimise(scores, a.spread(nu))
-    # a score at a bound does not move, but would on its way back
-    rate = torch.where(rate > 0, rate, 1 / divergence.curvature(*scores[1:], scores))
-    g, gram, size, square, f_den = over.total(
+    if exact:
+        found = measure(
+            batch, divergence, gradient=gradient, tol=tol, max_iter=max_iter
+        )
+        nu = torch.where(found.nu.isfinite(), found.nu, nu)
+    f, rate = _minimise(divergence, scores, a, nu)
+    hessian = Gram(a, p * rate, len(nu), over, exact=True)
+    half, g, size, square, f_den = over.total(
+        hessian.summand(),
         parity.b.flatten() + a.collect(p * f),
-        a.gram(p * rate),
         parity.size.flatten(),
         a.moment(p, 2),
         add_up(summands(f, p, batch.coef).den, s),
     )
-    gram = memory.mix("gram", gram, share)
+    gram = memory.mix("gram", hessian.whole(half), share)
     size = memory.mix("size", size, share)
     square = memory.mix("square", square, share)
     f_den = memory.mix("f_den", f_den, share)
-    moved = nu + share * _newton_step(gram, g)
+    if exact:
+        memory.keep("nu", nu)
+        return found.loss, found.slope
     # what t = nu a of a typical row may be
     farthest = divergence.farthest * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
+    moved = nu + share * _newton_step(gram, g, memory)
     moved = torch.maximum(torch.minimum(moved, farthest), -farthest)
     nu = torch.where(moved.isfinite(), moved, nu)
     memory.keep("nu", nu)
@@ -70,7 +93,7 @@ def measure_running(
     value, pull = divergence.measure(f, scores)
     (loss,) = over.total(p @ value)
     slope = p * pull  # step (ii) holds f* fixed
-    if through_c and batch.target is None:
+    if gradient == "exact" and batch.target is None:
         in_c = -(nu.view_as(f_den) * f_den).sum(-1)
         of_c = p * line.beta / den.unsqueeze(-1)
         slope = slope + (in_c @ of_c) * scores.h * scores.k
@@ -78,16 +101,68 @@ def measure_running(
     return loss.clamp_min(0) + 0 * g.sum(), slope * over.size
 
 
-def _newton_step(gram: Tensor, g: Tensor) -> Tensor:
-    """A step along the dual, shorter the farther it goes; for all processes alike."""
+def _minimise(
+    divergence: SmoothDivergence, scores: Scores, a: Matrix, nu: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Give the nearest scores, and how much they would move on their way to h.
+
+    At a bound they do not move at all; a Hessian that forgets the way back would throw
+    the multipliers from one end to the other.
+    """
+    f, rate = divergence.minimise(scores, a.spread(nu))
+    return f, torch.maximum(rate, 1 / divergence.curvature(*scores[1:], scores))
+
+
+def _newton_step(gram: Tensor, g: Tensor, memory: Memory) -> Tensor:
+    """A step along the dual, shorter the farther it goes; for all processes alike.
+
+    A Hessian of few rows knows little of how constraints work together: until there
+    are several for each, its diagonal counts most.
+    """
+    known = memory.seen.to(g).clamp_max(float(memory.rows)) / (ROWS_EACH * len(g))
     diagonal = gram.diagonal()
     tiny = torch.finfo(gram.dtype).tiny
-    if len(gram) <= SOLVABLE:
-        ridge = RIDGE * (diagonal + RIDGE * diagonal.mean()) + tiny
-        lu, pivots, _ = torch.linalg.lu_factor_ex(gram + torch.diag(ridge))
-        step = torch.linalg.lu_solve(lu, pivots, g.unsqueeze(-1))[:, 0]
-    else:  # rows of a Gram matrix bound its eigenvalues
-        step = g / gram.abs().sum(1).clamp_min(tiny)
+    ridge = diagonal / known + 1e-9 * diagonal.mean() + tiny
+    step = solve_known(gram, ridge, g, ACCURACY)
     decrement = (step @ g).clamp_min(0).sqrt()
     shorter: Tensor = step / (1 + decrement)
     return shorter
+
+
+@torch.library.custom_op("fairret::measure_running", mutates_args=("seen", "rooms"))
+def measure_running_op(
+    logit: Tensor,
+    s: Tensor,
+    w: Tensor | None,
+    alpha0: Tensor,
+    beta0: Tensor,
+    alpha1: Tensor,
+    beta1: Tensor,
+    target: Tensor | None,
+    group: str,
+    divergence: str,
+    gradient: str,
+    tol: float,
+    max_iter: int,
+    rows: int,
+    seen: Tensor,
+    rooms: list[Tensor],
+) -> tuple[Tensor, Tensor]:
+    """The same as one node of a compiled graph, which changes what is remembered."""
+    coef = read_coefficients(alpha0, beta0, alpha1, beta1)
+    batch = Batch(logit, True, s, w, coef, target, processes_of(group))
+    smooth = get_divergence(divergence)
+    assert isinstance(smooth, SmoothDivergence)  # else a memory was refused
+    return measure_running(
+        batch,
+        smooth,
+        memory_of(rows, REMEMBERED, seen, rooms),
+        gradient=gradient,
+        tol=tol,
+        max_iter=max_iter,
+    )
+
+
+@measure_running_op.register_fake
+def _(logit: Tensor, *args: object) -> tuple[Tensor, Tensor]:
+    return logit.new_empty(()), torch.empty_like(logit)

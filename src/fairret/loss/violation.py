@@ -46,6 +46,7 @@ class ViolationLoss(FairnessLoss):
     r"""A function of the violation :math:`v(h)` of Eq. 9, summed over a stack."""
 
     layout: ClassVar[Layout] = "narrow"
+    remembered: ClassVar[tuple[str, ...]] = ("group_num", "group_den", "num", "den")
 
     @abstractmethod
     def penalize_violation(self, violation: Tensor) -> Tensor:
@@ -69,12 +70,11 @@ class ViolationLoss(FairnessLoss):
 
 def _remember(memory: Memory, n: Tensor, sums: list[Tensor]) -> list[Tensor]:
     """Give running means, with the gradient of the batch's own."""
-    share = memory.share_of(n)
-    names = ("group_num", "group_den", "num", "den")
+    share = memory.share_of(n, *sums)
     means = [x / n for x in sums]
     return [
         memory.mix(name, x.detach(), share) + (x - x.detach())
-        for name, x in zip(names, means, strict=True)
+        for name, x in zip(memory.names, means, strict=True)
     ]
 
 

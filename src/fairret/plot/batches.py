@@ -42,7 +42,6 @@ class Chunked(NamedTuple):
     batches: int
 
 
-@torch.no_grad()
 def chunked_losses(
     unfair: UnfairScores, kind: type[FairnessLoss], memory: int = 0
 ) -> list[Chunked]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from fairret.distributed import Processes
+from fairret.distributed import ALONE, Processes
 from fairret.projection.matrix import Matrix
 
 LARGE = 200  # unknowns beyond which products cost less than a factorisation
@@ -57,13 +57,34 @@ class Gram(NamedTuple):
         """
         if self._is_large:
             extra = ridge(total).expand_as(total)
-            return Iterated(self.a, self.w, self.over, 1 / (total + extra), extra)
-        gram = total if total.dim() == 2 else _whole(total, self.m)
+
+            def multiply(x: Tensor) -> Tensor:
+                return self.a.collect(self.w * self.a.spread(x))
+
+            return Iterated(multiply, self.over, 1 / (total + extra), extra)
+        gram = self.whole(total)
         diagonal = gram.diagonal()
         diagonal.add_(ridge(diagonal))
-        # lu_factor would read on the host
-        lu, pivots, _ = torch.linalg.lu_factor_ex(gram)
-        return Factorised(lu, pivots)
+        return factorise(gram)
+
+    def whole(self, total: Tensor) -> Tensor:
+        """Fill in the other half, if it was not sent."""
+        return total if total.dim() == 2 else _whole(total, self.m)
+
+
+def solve_known(gram: Tensor, ridge: Tensor, rhs: Tensor, tol: float) -> Tensor:
+    """Solve with a matrix that every process has, and a ridge, `(m,)`."""
+    if len(gram) <= LARGE or gram.device.type != "cpu":
+        return factorise(gram + torch.diag(ridge)).solve(rhs)
+    inverse = 1 / (gram.diagonal() + ridge)
+    return Iterated(gram.mv, ALONE, inverse, ridge).solve(rhs, tol)
+
+
+def factorise(matrix: Tensor) -> "Factorised":
+    """Compute the triangles of a matrix."""
+    # lu_factor would read on the host
+    lu, pivots, _ = torch.linalg.lu_factor_ex(matrix)
+    return Factorised(lu, pivots)
 
 
 class Factorised(NamedTuple):
@@ -85,8 +106,7 @@ class Iterated(NamedTuple):
     Conjugate gradients, scaled by the diagonal, need a few tens of them.
     """
 
-    a: Matrix
-    w: Tensor
+    multiply: Callable[[Tensor], Tensor]  # gives this process's part of the product
     over: Processes
     inverse: Tensor  # (m,), of the diagonal
     ridge: Tensor  # (m,)
@@ -99,9 +119,7 @@ class Iterated(NamedTuple):
         rz = r @ p
         enough = None
         for _ in range(CG_STEPS):
-            q, agreed = self.over.total(
-                self.a.collect(self.w * self.a.spread(p)), self.over.slot(rz)
-            )
+            q, agreed = self.over.total(self.multiply(p), self.over.slot(rz))
             rz = agreed[0]  # all must stop at the same step, whatever their rounding
             left = rz.item()
             q = torch.addcmul(q, self.ridge, p)

@@ -141,6 +141,7 @@ class Course:
         )
         self._order = torch.Generator().manual_seed(seed)
         self._rows, self._term, self._settings = split.train, term, settings
+        self._strata = rarest_group(split.train.sens) if settings.stratified else None
         self.seconds = 0.0
         self.losses: list[float] = []
 
@@ -166,13 +167,12 @@ class Course:
 
     def _batches(self) -> Iterator[tuple[Rows, Tensor | None]]:
         size = self._settings.batch
-        if not self._settings.stratified:
+        if self._strata is None:
             for rows in _batches(self._rows, size, self._order):
                 yield rows, None
             return
         seed = int(torch.randint(1 << 40, (), generator=self._order))
-        strata = rarest_group(self._rows.sens)
-        sampler = StratifiedBatchSampler(strata, size, seed=seed)
+        sampler = StratifiedBatchSampler(self._strata, size, seed=seed)
         for own in sampler:
             yield self._rows.take(torch.tensor(own)), sampler.weight[own]
 

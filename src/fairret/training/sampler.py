@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import torch
@@ -30,6 +31,8 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         batch_size: Rows of a batch.
         least: Rows of a batch that a stratum has at the least.
         seed: Of the order, which differs between epochs.
+        rank: Which of the processes this is. Each deals out batches of its own.
+        processes: How many there are.
 
     Example:
         >>> import torch
@@ -43,21 +46,39 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     """
 
     def __init__(
-        self, strata: Tensor, batch_size: int, *, least: int = 1, seed: int = 0
+        self,
+        strata: Tensor,
+        batch_size: int,
+        *,
+        least: int = 1,
+        seed: int = 0,
+        rank: int = 0,
+        processes: int = 1,
     ) -> None:
         codes = _codes(strata)
-        for name, value in (("batch_size", batch_size), ("least", least)):
+        for name, value in (
+            ("batch_size", batch_size),
+            ("least", least),
+            ("processes", processes),
+        ):
             if type(value) is not int or value < 1:
                 raise RangeError(
                     f"`{name}` must be a whole number of at least 1; got {value!r}. "
-                    "Pass 32, say, as the size of a batch, and 1 as the least."
+                    "Pass 32, say, as the size of a batch, and 1 for the others."
                 )
+        if rank not in range(processes):
+            raise RangeError(
+                f"`rank` must be one of 0 to {processes - 1} for {processes} "
+                f"processes; got {rank!r}. Pass `torch.distributed.get_rank()` and "
+                "`get_world_size()`."
+            )
         count = codes.bincount()
         self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        self.rank, self.processes = rank, processes
         self.shares = _shares(count, batch_size, least)
         """How many rows of a batch every stratum has."""
         self._rows = [(codes == k).nonzero()[:, 0] for k in range(len(count))]
-        self._batches = max(1, len(codes) // batch_size)
+        self._batches = max(1, len(codes) // (batch_size * processes))
         weight = (count / len(codes)) / (self.shares / batch_size)
         self.weight = weight[codes].to(torch.get_default_dtype())
         """The weight of every row of the data, `(n,)`."""
@@ -68,21 +89,29 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         """Deal the rows of an epoch out; the next epoch has another order."""
-        rng = torch.Generator().manual_seed(self.seed + self.epoch)
+        # epochs of one seed must not be those of another
+        mixed = random.Random(f"{self.seed} {self.epoch}").getrandbits(63)
+        rng = torch.Generator().manual_seed(mixed)
         self.epoch += 1
+        count = self._batches * self.processes
         dealt = [
-            _cycle(own, self._batches * int(share), rng).view(self._batches, -1)
+            _cycle(own, count * int(share), rng).view(count, -1)
             for own, share in zip(self._rows, self.shares, strict=True)
         ]
-        for batch in torch.cat(dealt, 1):
+        for batch in torch.cat(dealt, 1)[self.rank :: self.processes]:
             yield batch[torch.randperm(len(batch), generator=rng)].tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch is next, as after a resume."""
+        self.epoch = epoch
 
 
 def rarest_group(sens: Tensor) -> Tensor:
     """Number every row by the rarest group that it belongs to, `(n,)`.
 
     With several traits, that makes as many strata as there are groups at the most, and
-    every rare group one of its own. Amounts, which are not 0 or 1, do not count.
+    every rare group one of its own. Amounts, which are not 0 or 1, do not count. Rows
+    of no group have the number d_s.
 
     Args:
         sens: Memberships, `(n, d_s)`.
@@ -95,11 +124,18 @@ def rarest_group(sens: Tensor) -> Tensor:
         >>> rarest_group(sens)
         tensor([0, 0, 3, 1])
     """
+    shape = tuple(getattr(sens, "shape", ()))
+    if len(shape) != 2:
+        raise ShapeError(
+            f"`sens` must be a tensor of memberships, (n, d_s); got shape {shape}. "
+            "Encode traits with `SensitiveEncoder`."
+        )
     member = sens == 1
     is_group = (member | (sens == 0)).all(0)
-    size = member.sum(0).to(torch.float64).masked_fill(~is_group, torch.inf)
-    order: Tensor = torch.where(member & is_group, size, torch.inf).argmin(1)
-    return order
+    member = member & is_group
+    size = torch.where(member, member.sum(0).to(torch.float64), torch.inf)
+    number: Tensor = torch.where(member.any(1), size.argmin(1), sens.shape[1])
+    return number
 
 
 def _codes(strata: Tensor) -> Tensor:
