@@ -2,8 +2,9 @@
 
 python benchmarks/small_batches.py
 
-Prints a table for `docs/scale.md`: the mean square of the difference, relative to the
-gradient of all rows, over the last 200 of 500 batches with fixed scores.
+Prints tables for `docs/scale.md`: the mean square of the difference, relative to the
+gradient of all rows, over the last 200 of 500 batches with fixed scores. The second is
+of KL, "pr" and two traits with more and more groups.
 """
 
 import torch
@@ -45,6 +46,30 @@ def main() -> None:
             ]
             words = " | ".join(f"{x:.2g}" for x in errors)
             print(f"| {statistic} | {kind.__name__} | {words} |", flush=True)
+    print("\n| groups | 32 | 32, memory | 128 | 128, memory |\n|---|---|---|---|---|")
+    for groups in (8, 32, 90, 300):
+        people = with_groups(groups // 2)
+        whole = gradient(KLProjectionLoss("pr"), *people)
+        errors = [
+            error(KLProjectionLoss("pr", memory=memory), people, whole, size)
+            for size in (32, 128)
+            for memory in (0, MEMORY)
+        ]
+        words = " | ".join(f"{x:.2g}" for x in errors)
+        print(f"| {groups} | {words} |", flush=True)
+
+
+def with_groups(d: int) -> list[torch.Tensor]:
+    """Two traits of d groups each, the last four times as large as the first."""
+    rng = torch.Generator().manual_seed(0)
+    sizes = torch.linspace(1, 4, d).expand(2, d)
+    codes = torch.multinomial(sizes, ROWS, replacement=True, generator=rng)
+    effect = torch.randn(2, d, generator=rng)
+    logit = 1.2 * torch.randn(ROWS, generator=rng) - 1
+    logit = logit + 0.5 * effect[0, codes[0]] + 0.3 * effect[1, codes[1]]
+    sens = torch.nn.functional.one_hot(codes.T, d).flatten(1)
+    label = torch.bernoulli(logit.sigmoid(), generator=rng)
+    return [logit.double(), sens.double(), label.double()]
 
 
 def gradient(
