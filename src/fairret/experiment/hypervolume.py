@@ -15,10 +15,14 @@ from rich.table import Table
 from fairret.experiment.trade_off import (
     NOTIONS,
     UNFAIR,
+    Curve,
+    Mark,
     TradeOff,
     View,
+    count_test_rows,
     trade_off,
     variants_of,
+    ways_of,
 )
 
 if TYPE_CHECKING:
@@ -30,9 +34,12 @@ VIEWS = {
     "accuracy, decisions": View("accuracy", "decisions"),
     "log-loss, decisions": View("log_loss", "decisions"),
 }
-
-
 HEADS = {"statistic": "notion", "label": "method"}
+CAPTION = """\
+0: nothing gained over Unfair; 1: its utility without more violation than by chance.
+Mean over the seeds ± its standard error; each seed is compared with its own Unfair.
+–: no numbers, or on the test rows of a seed Unfair violates no more than by chance.
+( ): in the mean it does so on the training rows as well as on the test rows."""
 
 
 class Volume(NamedTuple):
@@ -45,8 +52,9 @@ class Volume(NamedTuple):
     view: str
     label: str
     marks: int
-    value: float  # NaN without Unfair, or where Unfair leaves nothing to gain
-    error: float  # standard error of the mean over seeds; NaN with a single one
+    seeds: int  # those that Unfair and every mark have
+    value: float  # mean over seeds; NaN where Unfair leaves nothing to gain in one
+    error: float  # its standard error; NaN with a single seed
     chance: bool  # whether Unfair itself is within the noise floor
 
 
@@ -94,21 +102,33 @@ def worst_utility(utility: str, base_rate: float) -> float:
 def volumes(data: pd.DataFrame, traits: Sequence[str] = ("all",)) -> list[Volume]:
     r"""Compute the volume of every dataset, notion and method, on the test rows.
 
-    The reference point is :math:`(u_0, v_U)`: the utility of a model that sees no
-    features (:func:`worst_utility`) and the violation of the Unfair model. Divided by
-    :math:`(u_U - u_0) v_U`, a volume is 0 where nothing is gained over Unfair, and 1
-    for all of its utility without any violation. The points are means over seeds, as in
-    the figure; a method with more strengths has more of them, so compare grids of equal
-    size.
+    Seed by seed, the marks of a method are compared with the Unfair model of the same
+    seed: its utility :math:`u_U`, its violation :math:`v_U` and its noise floor
+    :math:`f`, the violation that it would show by chance if it were fair. Below
+    :math:`f` no mark is fairer than another, so marks count as
+    :math:`(u, \max(v, f))`. Their area from the reference point :math:`(u_0, v_U)`,
+    where :math:`u_0` is the utility of a model that sees no features
+    (:func:`worst_utility`), is divided by :math:`(u_U - u_0)(v_U - f)`: 0 where nothing
+    is gained over Unfair, 1 for all of its utility without more violation than by
+    chance. Where Unfair is not above :math:`f`, there is nothing to gain: NaN.
+
+    A volume is the mean over the seeds that Unfair and all marks of the method have;
+    `seeds` says how many. A method with more strengths has more marks, so compare grids
+    of equal size.
 
     Args:
         data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
         traits: "all" for violations of all traits, "single" for those of the single
             trait; fairrets are those that were trained for the same.
+
+    Raises:
+        MixedRowsError: If runs of a dataset are not of the same rows.
     """
     if "test/base_rate" not in data:  # nothing, or failed runs only
         return []
+    count_test_rows(data)
     found = []
+    data = data.assign(training=ways_of(data))
     ways = variants_of(list(dict.fromkeys(data["training"])))
     for dataset, way, statistic, which in product(
         dict.fromkeys(data["dataset"]), ways, NOTIONS, traits
@@ -131,34 +151,44 @@ def _volumes(
     unfair = compared.unfair
     sign = -1 if utility == "log_loss" else 1
     lowest = worst_utility(utility, base_rate)
-    chance = unfair is not None and bool(unfair.mean[1] <= unfair.floor.mean())
-
-    def share(marks: Sequence[tuple[float, float]], of: tuple[float, float]) -> float:
-        x, top = of
-        full = (sign * x - lowest) * top
-        area = hypervolume([(sign * x, y) for x, y in marks], (lowest, top))
-        return area / full if full > 0 else math.nan
-
     rows = []
     for curve in compared.curves:
         if curve.method == UNFAIR:
             continue
-        value, by_seed = math.nan, []
-        if unfair is not None:
-            value = share([mark.mean for mark in curve.marks], unfair.mean)
-            counts = {len(mark.x) for mark in (*curve.marks, unfair)}
-            if len(counts) == 1:  # all seeds have all marks
-                by_seed = [
-                    share([(m.x[k], m.y[k]) for m in curve.marks], (x, y))
-                    for k, (x, y) in enumerate(zip(unfair.x, unfair.y, strict=True))
-                ]
+        shares = [] if unfair is None else _shares(curve, unfair, sign, lowest)
+        value = statistics.fmean(shares) if shares else math.nan
         error = math.nan
-        if len(by_seed) > 1:
-            error = statistics.stdev(by_seed) / math.sqrt(len(by_seed))
+        if len(shares) > 1 and math.isfinite(value):  # stdev takes no NaN
+            error = statistics.stdev(shares) / math.sqrt(len(shares))
+        count = (len(curve.marks), len(shares))
         rows.append(
-            Volume(*settings, curve.label, len(curve.marks), value, error, chance)
+            Volume(*settings, curve.label, *count, value, error, compared.chance)
         )
     return rows
+
+
+def _shares(curve: Curve, unfair: Mark, sign: int, lowest: float) -> list[float]:
+    """Give the share of each seed that Unfair and all marks have."""
+    marks = [_by_seed(mark) for mark in curve.marks]
+    floors = dict(zip(unfair.seeds, unfair.floor, strict=True))
+    found = []
+    for seed, (x, top) in _by_seed(unfair).items():
+        if not all(seed in mark for mark in marks):
+            continue
+        gain, room = sign * x - lowest, top - floors[seed]
+        if not (gain > 0 and room > 0):  # nor if one is NaN
+            found.append(math.nan)
+            continue
+        points = [
+            (sign * u, max(v, floors[seed])) for u, v in (mark[seed] for mark in marks)
+        ]
+        found.append(hypervolume(points, (lowest, top)) / (gain * room))
+    return found
+
+
+def _by_seed(mark: Mark) -> dict[int, tuple[float, float]]:
+    pairs = zip(mark.x.tolist(), mark.y.tolist(), strict=True)
+    return dict(zip(mark.seeds, pairs, strict=True))
 
 
 def volume_table(found: Sequence[Volume]) -> Table:
@@ -167,9 +197,7 @@ def volume_table(found: Sequence[Volume]) -> Table:
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        caption="0: nothing gained over Unfair, 1: its utility without violation.\n"
-        "±: one standard error over seeds. "
-        "In parentheses: Unfair itself violates no more than chance would.",
+        caption=CAPTION,
         caption_justify="left",
     )
     # columns that say the same in every row are not worth the room
@@ -180,7 +208,7 @@ def volume_table(found: Sequence[Volume]) -> Table:
     ]
     for name in shown:
         table.add_column(HEADS.get(name, name), no_wrap=True)
-    for header in ("marks", *VIEWS):
+    for header in ("marks", "seeds", *VIEWS):
         name = header.replace(", ", ",\n")
         table.add_column(name, justify="right", no_wrap=True)
     rows: dict[tuple[str, ...], dict[str, Volume]] = {}
@@ -191,14 +219,16 @@ def volume_table(found: Sequence[Volume]) -> Table:
     for row, own in rows.items():
         numbers = [_word(own.get(view)) for view in VIEWS]
         marks = str(max(one.marks for one in own.values()))
-        table.add_row(*row, marks, *numbers)
+        fewest, most = (f(one.seeds for one in own.values()) for f in (min, max))
+        seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
+        table.add_row(*row, marks, seeds, *numbers)
     return table
 
 
 def _word(volume: Volume | None) -> str:
-    if volume is None or not math.isfinite(volume.value):
-        return "–"
-    word = f"{volume.value:.2f}"
+    if volume is None:
+        return "– "
+    word = f"{volume.value:.2f}" if math.isfinite(volume.value) else "–"
     if math.isfinite(volume.error):
         word += f" ± {volume.error:.2f}"
     return f"({word})" if volume.chance else f"{word} "

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+
+from fairret.errors import FairretError
+from fairret.experiment.grid import LATER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +21,12 @@ UNFAIR = "Unfair"
 NOTIONS = {"pr": "DP", "tpr": "EO", "ppv": "PP", "fn_fp": "TE"}
 """The paper's notion of fairness for each statistic that every run is measured by."""
 FAR = 0.5  # an AUROC is far worse if it keeps less than this share of Unfair's
+DECISIONS_ONLY = frozenset({"ExponentiatedGradient"})
+"""Methods that draw decisions at random: what is stored as a score is none."""
+
+
+class MixedRowsError(FairretError, ValueError):
+    """Runs of one dataset are not of the same rows."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,11 @@ class View:
     channel: str = "scores"
     part: Literal["train", "test"] = "test"
     traits: str = "all"
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether it takes more of a model than its decisions."""
+        return (self.utility, self.channel) != ("accuracy", "decisions")
 
     @property
     def x(self) -> str:
@@ -59,6 +73,7 @@ class Mark(NamedTuple):
     y: Floats
     auroc: Floats
     floor: Floats  # the violation that it would show by chance if it were fair
+    seeds: tuple[int, ...]
 
     @property
     def mean(self) -> tuple[float, float]:
@@ -83,7 +98,8 @@ class TradeOff(NamedTuple):
     """What is compared for one dataset and one notion."""
 
     curves: tuple[Curve, ...]
-    floor: float  # median over the runs; NaN where there is none
+    floor: float  # Unfair's, mean over its seeds; NaN without Unfair
+    chance: bool  # whether Unfair is below its floor on training and test rows
     failed: frozenset[str]  # keys of runs without a result
     undefined: int  # runs whose violation is not a number
     far: tuple[tuple[str, float], ...]  # marks left out: label and strength
@@ -108,6 +124,10 @@ def trade_off(
     :math:`A - ½ < ½ (A_{Unfair} - ½)` for the mean :math:`A` over the seeds. The rule
     looks at marks, not runs, for means over the surviving seeds would flatter.
 
+    The noise floor is that of the Unfair runs, whichever methods are wanted. Unfair is
+    within chance if its mean violation is below its mean floor on the training rows,
+    which are four times as many, and on the test rows.
+
     Args:
         data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
         view: What to compare.
@@ -119,23 +139,33 @@ def trade_off(
     own = own[own["statistic"].isin(["", statistic])]
     for_one = own["statistic"] != ""
     own = own[~for_one | (own["traits"] == view.traits)]
+    unfair = own[(own["method"] == UNFAIR) & (own["status"] == "done")]
     if methods is not None:
         own = own[own["method"].isin(methods)]
+    if view.needs_scores:
+        own = own[~own["method"].isin(DECISIONS_ONLY)]
     done = own[own["status"] == "done"]
     columns = [view.x, view.y(statistic)]
     defined = (
         done.dropna(subset=columns) if set(columns) <= {*done.columns} else done[:0]
     )
     kept, far = _without_far_marks(_curves(defined, view, statistic))
-    # not the mean: a run that says yes to nearly nobody has a floor of 8 beside 0.1
-    floor = defined[view.floor(statistic)].median() if len(defined) else np.nan
+    parts = (replace(view, part="train"), replace(view, part="test"))
     return TradeOff(
         kept,
-        float(floor),
+        _mean(unfair, view.floor(statistic)),
+        all(
+            _mean(unfair, part.y(statistic)) < _mean(unfair, part.floor(statistic))
+            for part in parts
+        ),
         failed=frozenset(own[own["status"] == "failed"]["key"]),
         undefined=len(done) - len(defined),
         far=far,
     )
+
+
+def _mean(data: pd.DataFrame, column: str) -> float:
+    return float(data[column].mean()) if column in data else np.nan
 
 
 def _curves(data: pd.DataFrame, view: View, statistic: str) -> tuple[Curve, ...]:
@@ -150,11 +180,42 @@ def _curves(data: pd.DataFrame, view: View, statistic: str) -> tuple[Curve, ...]
                     one[view.y(statistic)].to_numpy(float),
                     one[f"{view.part}/auroc"].to_numpy(float),
                     one[view.floor(statistic)].to_numpy(float),
+                    tuple(map(int, one["seed"])),
                 )
                 for strength, one in own.sort_values("seed").groupby("strength")
             ]
             curves.append(Curve(str(method), variants[str(options)], tuple(marks)))
     return tuple(curves)
+
+
+def ways_of(data: pd.DataFrame) -> pd.Series:
+    """Give the training of each run, with settings that are younger than the run."""
+    return data["training"].map(
+        lambda text: json.dumps(LATER | json.loads(text), sort_keys=True)
+    )
+
+
+def count_test_rows(data: pd.DataFrame) -> dict[str, int]:
+    """Count the test rows of each dataset that has results.
+
+    Raises:
+        MixedRowsError: If runs of a dataset differ in it, as those of a sample and of
+            the complete table do.
+    """
+    if "test/rows" not in data:
+        return {}
+    found = {}
+    for name, counts in data.groupby("dataset", sort=False)["test/rows"]:
+        sizes = sorted(map(int, counts.dropna().unique()))
+        if len(sizes) > 1:
+            raise MixedRowsError(
+                f"`store` must hold runs of {name} on one number of test rows; got "
+                f"{' and '.join(map(str, sizes))}. Keep the runs of each table in a "
+                "store of their own."
+            )
+        if sizes:
+            found[str(name)] = sizes[0]
+    return found
 
 
 def variants_of(options: list[str]) -> dict[str, str]:
@@ -176,7 +237,7 @@ def _without_far_marks(
     least = FAR * (unfair[0].mean() - 0.5) if unfair else -np.inf
     kept, far = [], []
     for curve in curves:
-        near = tuple(m for m in curve.marks if m.auroc.mean() - 0.5 >= least)
+        near = tuple(m for m in curve.marks if _is_near(curve, m, least))
         strengths = {mark.strength for mark in near}
         far += [
             (curve.label, mark.strength)
@@ -186,3 +247,7 @@ def _without_far_marks(
         if near:
             kept.append(curve._replace(marks=near))
     return tuple(kept), tuple(far)
+
+
+def _is_near(curve: Curve, mark: Mark, least: float) -> bool:
+    return curve.method in DECISIONS_ONLY or mark.auroc.mean() - 0.5 >= least
