@@ -11,10 +11,13 @@ from fairret.experiment import Store, read_experiment, runs_of
 
 FILE = """
 name = "made up"
-datasets = ["bank", "lawschool"]
-statistics = ["pr", "tpr", "ppv", "fn_fp"]
+datasets = {datasets}
+statistics = {statistics}
 seeds = {seeds}
 traits = {traits}
+
+[training]
+batch = {batches}
 
 [[method]]
 name = "Unfair"
@@ -36,15 +39,24 @@ strengths = [30, 300]
 name = "Norm"
 strengths = [0.3, 3]
 """
-ROWS = {"bank": 1234.0, "lawschool": 5678.0}
+ROWS = {"bank": 1234.0, "lawschool": 5678.0, "acsincome": 17992.0}
 NOTIONS = ("pr", "tpr", "ppv", "fn_fp")
 CHANNELS = ("scores", "decisions", "decisions at the base rate")
 
 
-def write_file(folder, seeds=(0, 1, 2), traits="all", limits=(0,)):
-    path = folder / "made_up.toml"
-    text = FILE.format(seeds=list(seeds), traits=f'"{traits}"', limits=list(limits))
-    path.write_text(text)
+def write_file(folder, name="made_up", **of):
+    """Write an experiment; what is not given is as usual."""
+    path = folder / f"{name}.toml"
+    usual = {
+        "datasets": ("bank", "lawschool"),
+        "statistics": NOTIONS,
+        "seeds": (0, 1, 2),
+        "traits": ("all",),
+        "batches": (4096,),
+        "limits": (0,),
+    }
+    lists = {key: json.dumps(list(value)) for key, value in (usual | of).items()}
+    path.write_text(FILE.format(**lists))
     return path
 
 

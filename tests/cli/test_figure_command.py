@@ -65,7 +65,7 @@ def test_figure_of_results_is_written_as_png_and_pdf(made_up, tmp_path, name):
 
 
 def test_single_trait_is_written(tmp_path):
-    file = write_file(tmp_path, traits="single")
+    file = write_file(tmp_path, traits=["single"])
     fill(tmp_path / "made_up.sqlite", file, wanted=lambda run: run.dataset == "bank")
     name = "trade-offs-single"  # dashes are as good
     result = run("figure", name, "--experiment", file, "--output", tmp_path)

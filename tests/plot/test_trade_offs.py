@@ -76,6 +76,44 @@ def test_one_seed_has_marks_without_ellipses(tmp_path):
     assert "mean over 1 seed." in caption_of(figure)
 
 
+def test_two_seeds_make_lines_that_are_drawn(tmp_path):
+    figure = drawn(results(tmp_path, seeds=[5, 6]))
+    for patch in (patch for ax in figure.axes for patch in ellipses(ax)):
+        assert patch.get_linewidth() > 0
+        assert 0 < patch.get_edgecolor()[3] < 1
+    assert "lines through them: one standard error" in caption_of(figure)
+
+
+def test_methods_of_ones_own_are_drawn_and_told_apart(tmp_path):
+    names = {"Norm": "Mine", "HSIC": "Yours"}
+    data = results(tmp_path).replace({"method": names})
+    for methods in (MAIN, OTHER):
+        figure = drawn(data, methods)
+        found = curves(figure.axes[0])
+        mine, yours = found["Mine"], found["Yours"]
+        assert mine.get_color() != yours.get_color()
+        assert mine.get_marker() != yours.get_marker()
+        known = {look.marker for look in LOOKS.values()}
+        assert not known & {mine.get_marker(), yours.get_marker()}
+        labels = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert {"Mine", "Yours"} < {*labels}
+
+
+def test_reduction_that_draws_decisions_is_only_in_figures_of_decisions(tmp_path):
+    name = "ExponentiatedGradient"
+    data = results(tmp_path).replace({"method": {"HSIC": name}})
+    data.loc[data["method"] == name, "test/auroc"] = 0.5  # it means nothing
+    decisions = {"utility": "accuracy", "channel": "decisions"}
+    at_rate = {"utility": "accuracy_at_base_rate", "channel": "decisions"}
+    for view in ({}, decisions, decisions | {"utility": "log_loss"}, at_rate):
+        figure = drawn(data, ("Unfair", "KL", name), **view)
+        assert (name in curves(figure.axes[0])) == (view == decisions)
+        words = f"{name} draws its decisions at random"
+        assert words in caption_of(figure)
+        assert ("no scores to show" in caption_of(figure)) == (view != decisions)
+        assert "Not in the store" not in caption_of(figure)
+
+
 def test_baselines_are_in_every_row(tmp_path):
     data = results(tmp_path)
     hsic = data[(data.dataset == "bank") & (data.method == "HSIC")]
@@ -127,17 +165,29 @@ def test_undefined_violations_are_left_out_and_counted(tmp_path):
     assert "6 runs with an undefined violation" in caption_of(figure)
 
 
-def test_noise_floor_is_the_dashed_line_whatever_one_run_has(tmp_path):
+@pytest.mark.parametrize("methods", [MAIN, OTHER])
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_noise_floor_is_that_of_unfair_whatever_is_drawn(tmp_path, methods, part):
     def change(run, result):
-        odd = run.method == "KL" and run.strength == 10 and run.seed == 0
-        wild = {k: 8.0 for k in result if "floor" in k}
-        return result | wild if odd else result
+        floor = 0.06 + 0.01 * run.seed if run.method == "Unfair" else 0.3 + run.strength
+        own = {k: floor for k in result if k.startswith(f"{part}/floor")}
+        return result | own
 
-    axes = np.array(drawn(results(tmp_path, change)).axes).reshape(4, 2)
-    for k, row in enumerate(axes):
-        for ax in row:
-            dashed = [x for x in ax.lines if x.get_label()[0] == "_"]
-            np.testing.assert_allclose(dashed[0].get_ydata(), 0.05 + 0.01 * k)
+    figure = drawn(results(tmp_path, change), methods, part=part)
+    for ax in figure.axes:
+        dashed = [x for x in ax.lines if x.get_label()[0] == "_"]
+        np.testing.assert_allclose(dashed[0].get_ydata(), 0.07)
+    assert "what Unfair would show by chance" in caption_of(figure)
+
+
+def test_panels_within_chance_are_named(tmp_path):
+    def change(run, result):
+        names = ["test/floor/tpr/scores/all", "train/floor/tpr/scores/all"]
+        names = names[: 2 if run.dataset == "bank" else 1]
+        return result | dict.fromkeys(names, 9.0)
+
+    text = caption_of(drawn(results(tmp_path, change)))
+    assert "below it on training and test rows: Bank EO." in text
 
 
 def test_other_fairrets_have_a_figure_of_their_own(tmp_path):
@@ -146,14 +196,15 @@ def test_other_fairrets_have_a_figure_of_their_own(tmp_path):
 
 
 def test_single_trait_shows_runs_and_columns_of_the_single_trait(tmp_path):
-    data = results(tmp_path, traits="single")
+    data = results(tmp_path, traits=["single"])
     figure = drawn(data, traits="single")
     own = data[(data.dataset == "bank") & (data.method == "KL")]
     own = own[own.statistic == "pr"].groupby("strength")
     line = curves(figure.axes[0])["KL"]
     want = own["test/violation/pr/scores/single"].mean()
     np.testing.assert_allclose(line.get_ydata(), want)
-    with pytest.raises(NoResultsError, match="holds none"):
+    said = "with `traits` all; got .*with `traits` single"
+    with pytest.raises(NoResultsError, match=said):
         drawn(data[data.method == "KL"])  # none was trained for all traits
 
 
@@ -186,5 +237,11 @@ def test_options_that_differ_are_curves_of_their_own(tmp_path):
 
 def test_all_runs_failed_is_said(tmp_path):
     data = results(tmp_path, lambda run, result: None)
-    with pytest.raises(NoResultsError, match="fairret run"):
+    with pytest.raises(NoResultsError, match=r"runs failed\. .*fairret run --retry"):
         drawn(data)
+
+
+def test_other_statistics_than_the_papers_say_what_there_is(tmp_path):
+    data = results(tmp_path, statistics=["fpr"], datasets=["bank"], seeds=[0])
+    with pytest.raises(NoResultsError, match=r"got 10 runs of .* for fpr"):
+        draw_trade_offs(data, Layout(View()), ["bank"], ["fpr"])

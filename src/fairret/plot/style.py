@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import importlib
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from fairret.dataset.acs_income import CA_ROWS
 from fairret.errors import FairretError, MissingExtraError
+from fairret.training.split import TEST_SHARE
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 DPI = 150
+FONT = 9  # points
 SETTINGS = {
-    "font.size": 9,
+    "font.size": FONT,
     "axes.titlesize": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -33,9 +40,10 @@ DATASETS = {
     "acsincome": "ACSIncome",
     "synthetic": "Synthetic",
 }
+COMPLETE = {"acsincome": CA_ROWS}  # rows of tables that may be a sample
 CAPTION = 8  # points
 PER_INCH = 16.0  # letters of a caption
-ENTRY = 1.35  # inches of a legend's entry
+HANDLE, GAP = 3.4, 2.0  # widths of letters: of a legend's line, between its columns
 
 
 class NoResultsError(FairretError, ValueError):
@@ -66,12 +74,27 @@ LOOKS = {
     "ExponentiatedGradient": Look("#332288", "<"),
     "OxonFair": Look("#AA4499", "p"),
 }
-OTHERS = (Look("#999933", ">"), Look("#661100", "H"), Look("#6699CC", "1"))
+SPARE = (Look("#999933", ">"), Look("#661100", "H"), Look("#6699CC", "$\\clubsuit$"))
 
 
 def look_of(method: str) -> Look:
-    """Give a method's look; the same one in every figure."""
-    return LOOKS.get(method) or OTHERS[sum(method.encode()) % len(OTHERS)]
+    """Give the look of a method of this package; the same one in every figure."""
+    return LOOKS[method]
+
+
+def looks_of(methods: Iterable[str]) -> dict[str, Look]:
+    """Give each method its look; methods of one's own get those to spare in turn."""
+    spare = cycle(SPARE)
+    return {name: LOOKS.get(name) or next(spare) for name in dict.fromkeys(methods)}
+
+
+def title_of(dataset: str, test_rows: int | None) -> str:
+    """Call a dataset by its name, and say if the runs were of a sample of it."""
+    title = DATASETS.get(dataset, dataset)
+    complete = round(TEST_SHARE * COMPLETE.get(dataset, 0))
+    if test_rows is None or test_rows >= complete:
+        return title
+    return f"{title} ({100 * test_rows / complete:.0f} % sample)"
 
 
 @contextmanager
@@ -108,15 +131,20 @@ def caption_of(figure: Figure) -> str:
     return figure.get_supxlabel().replace("\n", " ")
 
 
-def set_legend(figure: Figure, handles: Sequence[object]) -> None:
+def set_legend(figure: Figure, handles: Sequence[Any]) -> None:
     """Put the legend above the axes, in as many columns as there is room for."""
-    columns = max(1, int(figure.get_figwidth() / ENTRY))
-    lines = -(-len(handles) // columns)
-    figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=-(-len(handles) // lines),  # lines of even length
-    )
+    path: Any = importlib.import_module("matplotlib.textpath").TextPath
+    labels = [path((0, 0), one.get_label(), size=FONT) for one in handles]
+    widths = [text.get_extents().width + HANDLE * FONT for text in labels]
+    room = 72 * figure.get_figwidth()
+    columns = 1
+    for lines in range(1, len(widths) + 1):
+        columns = -(-len(widths) // lines)  # lines of even length
+        # as the legend does: one column after the other
+        widest = [max(own) for own in np.array_split(widths, columns)]
+        if sum(widest) + GAP * FONT * columns <= room:
+            break
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns)
 
 
 def set_steps(axis: Any, low: float, high: float) -> None:
@@ -155,3 +183,24 @@ def span(values: Sequence[int]) -> str:
 def spaced(number: float) -> str:
     """Write a whole number with thin gaps between thousands."""
     return f"{number:,.0f}".replace(",", "\N{THIN SPACE}")
+
+
+def none_of(wanted: str, data: pd.DataFrame) -> NoResultsError:
+    """Say that what a figure shows is not there, and what is."""
+    done = data[data["status"] == "done"]
+    if done.empty:
+        return NoResultsError(
+            f"`store` must hold {wanted}; all of its {len(data)} runs failed. See why "
+            "with `fairret results`, and try again with `fairret run --retry`."
+        )
+    has = [", ".join(dict.fromkeys(done["method"]))]
+    for_one = done[done["statistic"] != ""]
+    if len(for_one):
+        traits = "/".join(dict.fromkeys(for_one["traits"]))
+        names = ", ".join(dict.fromkeys(for_one["statistic"]))
+        has.append(f"for {names} with `traits` {traits}")
+    return NoResultsError(
+        f"`store` must hold {wanted}; got {many(len(done), 'run')} of "
+        f"{' '.join(has)}. Draw another figure, or name an experiment that has them "
+        "with `--experiment`."
+    )

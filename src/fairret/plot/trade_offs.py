@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairret.experiment.trade_off import (
+    DECISIONS_ONLY,
     NOTIONS,
     UNFAIR,
-    Curve,
-    Mark,
     TradeOff,
     View,
+    count_test_rows,
     trade_off,
     variants_of,
+    ways_of,
 )
-from fairret.plot.ellipse import ellipse_of_mean
+from fairret.plot.panel import draw_panel, handles_of
 from fairret.plot.style import (
-    DATASETS,
-    NoResultsError,
+    LOOKS,
     canvas,
-    look_of,
+    looks_of,
     many,
+    none_of,
     set_caption,
     set_legend,
-    set_steps,
     spaced,
     span,
+    title_of,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAIN = (UNFAIR, "SmoothMax", "KL", "PRemover", "HSIC", "AdvDebias")
@@ -49,9 +47,9 @@ UTILITIES = {
     "accuracy_at_base_rate": "accuracy at the base rate",
     "log_loss": "log-loss (falling)",
 }
-WIDE = 15.0  # largest over smallest mark from which a scale is logarithmic
-STYLES = ("-", "--", ":", "-.")
-FLOOR = "0.45"
+
+# a dataset, a way to train (its name, "" if there is one only) and a statistic
+Panels: TypeAlias = dict[tuple[str, str, str], TradeOff]
 
 
 @dataclass(frozen=True)
@@ -70,178 +68,93 @@ def draw_trade_offs(
 ) -> Figure:
     """Draw a panel for each dataset and notion, best results in the lower right.
 
+    Methods that are not of this package are drawn in every figure, after its own.
+
     Args:
         data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
         layout: What to show.
         datasets: The columns, where they have results.
-        statistics: The rows, where they are among the paper's four.
+        statistics: The rows, where they are among the paper's four; with several ways
+            to train, a row for each of them.
 
     Raises:
         NoResultsError: If no method has a result.
+        MixedRowsError: If runs of a dataset are not of the same rows.
     """
-    rows = [name for name in NOTIONS if name in statistics]
-    ways = variants_of(list(dict.fromkeys(data["training"])))
-    panels = {
-        (dataset, way): {
-            name: trade_off(
-                data[data["training"] == way],
-                layout.view,
-                dataset,
-                name,
-                layout.methods,
-            )
-            for name in rows
-        }
-        for dataset in datasets
-        for way in ways
-    }
-    columns = [d for d in panels if any(p.curves for p in panels[d].values())]
+    own = [name for name in dict.fromkeys(data["method"]) if name not in LOOKS]
+    looks = looks_of((*layout.methods, *own))
+    panels = _panels(data, layout.view, list(looks), datasets, statistics)
+    columns = list(dict.fromkeys(d for (d, _, _), p in panels.items() if p.curves))
     if not columns:
-        raise NoResultsError(
-            f"`store` must hold results of {', '.join(layout.methods)} that are "
-            "trained and measured so; it holds none. Run the experiment first with "
-            "`fairret run`."
-        )
-    size = (max(6.4, 2.9 * len(columns) + 0.5), 1.95 * len(rows) + 1.5)
-    with canvas(len(rows), len(columns), size, sharex="col") as (figure, grid):
-        for i, name in enumerate(rows):
-            for j, (dataset, way) in enumerate(columns):
-                _draw_panel(grid[i, j], panels[dataset, way][name])
-                if i == 0:
-                    words = (DATASETS.get(dataset, dataset), ways[way])
-                    grid[i, j].set_title(", ".join(filter(None, words)))
-                if j == 0:
-                    grid[i, j].set_ylabel(f"{NOTIONS[name]} violation")
-        for ax in grid[-1]:
-            ax.set_xlabel(UTILITIES[layout.view.utility])
-            if layout.view.utility == "log_loss":
-                ax.invert_xaxis()  # shared by the column
-        shown = [panels[d][name] for d in columns for name in rows]
-        set_legend(figure, _handles(shown, layout.methods))
-        names = list(dict.fromkeys(dataset for dataset, _ in columns))
-        lines = _caption(data, layout, names, shown)
-        set_caption(figure, lines)
+        wanted = f"results of {', '.join(looks)} for {', '.join(NOTIONS)}"
+        raise none_of(f"{wanted} with `traits` {layout.view.traits}", data)
+    rows = list(dict.fromkeys((name, way) for _, way, name in panels))
+    shown = {key: panel for key, panel in panels.items() if key[0] in columns}
+    counts = count_test_rows(data)
+    titles = {name: title_of(name, counts.get(name)) for name in columns}
+    height = 2.1 if len(rows) <= len(NOTIONS) else 1.75
+    size = (max(6.4, 3.0 * len(columns) + 0.5), height * len(rows) + 1.6)
+    with canvas(len(rows), len(columns), size) as (figure, grid):
+        for i, (name, way) in enumerate(rows):
+            for j, dataset in enumerate(columns):
+                draw_panel(grid[i, j], panels[dataset, way, name], looks)
+                if layout.view.utility == "log_loss":
+                    grid[i, j].invert_xaxis()
+            words = (f"{NOTIONS[name]} violation", *way.split(", "))
+            grid[i, 0].set_ylabel("\n".join(filter(None, words)))
+        for j, dataset in enumerate(columns):
+            grid[0, j].set_title(titles[dataset])
+            grid[-1, j].set_xlabel(UTILITIES[layout.view.utility])
+        set_legend(figure, handles_of(list(shown.values()), looks))
+        set_caption(figure, _caption(data, layout.view, list(looks), titles, shown))
     return figure
 
 
-def _draw_panel(ax: Axes, compared: TradeOff) -> None:
-    levels = [mark.mean[1] for curve in compared.curves for mark in curve.marks]
-    _set_scale(ax, levels, compared.floor)
-    for order, curve in enumerate(compared.curves):
-        same = [c for c in compared.curves[:order] if c.method == curve.method]
-        _draw_curve(ax, curve, STYLES[len(same) % len(STYLES)])
-    if math.isfinite(compared.floor):
-        ax.axhspan(ax.get_ylim()[0], compared.floor, color="0.5", alpha=0.08, lw=0)
-        ax.axhline(compared.floor, color=FLOOR, linestyle=(0, (4, 3)), linewidth=1)
-    if not compared.curves:
-        ax.text(0.5, 0.5, "no results", transform=ax.transAxes, ha="center")
-    ax.locator_params(axis="x", nbins=4)
-
-
-def _set_scale(ax: Axes, levels: Sequence[float], floor: float) -> None:
-    """Choose a scale on which marks and noise floor can be seen."""
-    seen = [x for x in (*levels, floor) if math.isfinite(x)]
-    positive = [x for x in seen if x > 0]
-    if not positive or max(positive) < WIDE * min(positive):
-        ax.set_ylim(0, 1.12 * max(positive, default=1.0))
-        return
-    low, high = min(positive), max(positive)
-    if len(positive) < len(seen):
-        ax.set_yscale("symlog", linthresh=low)
-        ax.set_ylim(0, 1.5 * high)
-    else:
-        ax.set_yscale("log")
-        ax.set_ylim(low / 1.5, 1.5 * high)
-    set_steps(ax.yaxis, low / 1.5, 1.5 * high)
-
-
-def _draw_curve(ax: Axes, curve: Curve, style: str) -> None:
-    look = look_of(curve.method)
-    unfair = curve.method == UNFAIR
-    for mark in curve.marks:
-        _draw_ellipse(ax, mark, look.colour)
-    x, y = zip(*(mark.mean for mark in curve.marks), strict=True)
-    ax.plot(
-        *(x, y),
-        color=look.colour,
-        marker=look.marker,
-        linestyle=style,
-        linewidth=0.9,
-        markersize=11 if unfair else 4.5,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        zorder=4 if unfair else 3,
-        label=curve.label,
-    )
-
-
-def _draw_ellipse(ax: Axes, mark: Mark, colour: str) -> None:
-    ellipse = ellipse_of_mean(mark.x, mark.y)
-    if ellipse is None:
-        return
-    patches: Any = importlib.import_module("matplotlib.patches")
-    outline = ellipse.outline()
-    if ax.get_yscale() == "log":  # there is no zero on it
-        outline[:, 1] = outline[:, 1].clip(min=ax.get_ylim()[0] / 10)
-    patch = patches.Polygon(outline, facecolor=colour, alpha=0.2, lw=0, zorder=2)
-    patch.set_gid("ellipse")
-    ax.add_patch(patch)
-    ax.update_datalim(outline)
-
-
-def _handles(shown: Sequence[TradeOff], methods: Sequence[str]) -> list[object]:
-    """Make a legend of the curves that occur, and of the noise floor."""
-    lines: Any = importlib.import_module("matplotlib.lines")
-    labels: dict[str, Curve] = {}
-    for compared in shown:
-        for curve in compared.curves:
-            labels.setdefault(curve.label, curve)
-    ordered = sorted(labels.values(), key=lambda c: methods.index(c.method))
-    count: Counter[str] = Counter()
-    handles = []
-    for curve in ordered:
-        look = look_of(curve.method)
-        unfair = curve.method == UNFAIR
-        handle = lines.Line2D(
-            [],
-            [],
-            color=look.colour,
-            marker=look.marker,
-            markersize=10 if unfair else 5,
-            linestyle="" if unfair else STYLES[count[curve.method] % len(STYLES)],
-            label=curve.label,
+def _panels(
+    data: pd.DataFrame,
+    view: View,
+    methods: Sequence[str],
+    datasets: Sequence[str],
+    statistics: Sequence[str],
+) -> Panels:
+    data = data.assign(training=ways_of(data))
+    ways = variants_of(list(dict.fromkeys(data["training"])))
+    return {
+        (dataset, words, name): trade_off(
+            data[data["training"] == way], view, dataset, name, methods
         )
-        count[curve.method] += 1
-        handles.append(handle)
-    floor = lines.Line2D(
-        [], [], color=FLOOR, linestyle=(0, (4, 3)), lw=1, label="fair by chance"
-    )
-    return [*handles, floor]
+        for name in NOTIONS
+        if name in statistics
+        for way, words in ways.items()
+        for dataset in datasets
+    }
 
 
 def _caption(
     data: pd.DataFrame,
-    layout: Layout,
-    datasets: Sequence[str],
-    shown: Sequence[TradeOff],
+    view: View,
+    methods: Sequence[str],
+    titles: Mapping[str, str],
+    panels: Panels,
 ) -> list[str]:
-    view = layout.view
+    shown = list(panels.values())
     traits = "all traits" if view.traits == "all" else "the single trait"
     done = data[data["status"] == "done"]
     sizes = done.groupby("dataset")[f"{view.part}/rows"].mean()
-    counts = ", ".join(f"{DATASETS.get(d, d)} {spaced(sizes[d])}" for d in datasets)
+    counts = ", ".join(f"{title} {spaced(sizes[d])}" for d, title in titles.items())
     marks = [mark for panel in shown for curve in panel.curves for mark in curve.marks]
     seeds = [len(mark.x) for mark in marks]
-    several = "; ellipses: one standard error of the mean" if max(seeds) > 1 else ""
-    far = Counter(label for panel in shown for label, _ in set(panel.far))
-    failed = len(frozenset().union(*(panel.failed for panel in shown)))
-    undefined = sum(panel.undefined for panel in shown)
     lines = [
         f"Largest violation of {view.channel} over {traits} of the {view.part} rows "
         f"(n: {counts}). Each mark is a strength, joined in their order; mean over "
-        f"{span(seeds)} seed{'s' if max(seeds) > 1 else ''}{several}.",
-        "Dashed: what a fair model would show by chance (median over the runs).",
+        f"{span(seeds)} seed{'s' if max(seeds) > 1 else ''}{_ellipses(seeds)}.",
+        "Dashed: what Unfair would show by chance if it were fair (mean over its "
+        "seeds).",
+        _within_chance(panels, titles),
     ]
+    failed = len(frozenset().union(*(panel.failed for panel in shown)))
+    undefined = sum(panel.undefined for panel in shown)
+    far = Counter(label for panel in shown for label, _ in set(panel.far))
     if failed:
         lines.append(f"Left out: {many(failed, 'failed run')}.")
     if undefined:
@@ -249,10 +162,36 @@ def _caption(
     if far:
         words = ", ".join(f"{label} {count}" for label, count in far.items())
         lines.append(f"Left out for an AUROC far worse than the rest, marks: {words}.")
-    missing = [m for m in layout.methods if not _occurs(m, shown)]
+    stored = {*data["method"]}
+    for name in DECISIONS_ONLY & stored & {*methods}:
+        rest = ", so it has no scores to show" if view.needs_scores else ""
+        lines.append(f"{name} draws its decisions at random{rest}.")
+    drawn_at_random = DECISIONS_ONLY & stored
+    missing = [m for m in methods if not _occurs(m, shown) and m not in drawn_at_random]
     if missing:
         lines.append(f"Not in the store: {', '.join(missing)}.")
     return lines
+
+
+def _ellipses(seeds: Sequence[int]) -> str:
+    if max(seeds) == 1:
+        return ""
+    shapes = "ellipses" if max(seeds) > 2 else "lines through them"
+    if min(x for x in seeds if x > 1) == 2 < max(seeds):
+        shapes += " (lines where there are 2)"
+    return f"; {shapes}: one standard error of the mean"
+
+
+def _within_chance(panels: Panels, titles: Mapping[str, str]) -> str:
+    """Name the panels where Unfair is within chance on training and test rows."""
+    found: dict[str, list[str]] = {}
+    in_columns = sorted(panels.items(), key=lambda item: [*titles].index(item[0][0]))
+    for (dataset, way, name), panel in in_columns:
+        if panel.chance:
+            place = ", ".join(filter(None, (titles[dataset], way)))
+            found.setdefault(place, []).append(NOTIONS[name])
+    words = "; ".join(f"{place} {', '.join(of)}" for place, of in found.items())
+    return f"Unfair is below it on training and test rows: {words}." if words else ""
 
 
 def _occurs(method: str, shown: Sequence[TradeOff]) -> bool:
