@@ -12,6 +12,7 @@ from stored_runs import fill, write_file
 
 
 def results(tmp_path, change=lambda run, result: result, **of):
+    tmp_path.mkdir(exist_ok=True)
     file = write_file(tmp_path, **of)
     store = fill(tmp_path / "made_up.sqlite", file, change)
     return frame(store, runs_of(read_experiment(file)))
@@ -48,17 +49,49 @@ def test_run_times_of_one_seed_have_no_error_bars(tmp_path):
     assert "standard error" not in caption_of(figure)
 
 
+def test_captions_say_how_many_rows(tmp_path):
+    data = results(tmp_path, datasets=["lawschool", "acsincome"])
+    for draw in (draw_run_times, draw_iterations):
+        figure = draw(data, ["lawschool", "acsincome"], ["pr"])
+        text = caption_of(figure).replace("\N{THIN SPACE}", " ")
+        assert "LawSchool 22 712 to train on, 5 678 to test on" in text
+        assert "ACSIncome 71 968 to train on, 17 992 to test on" in text
+        assert any("(46 % sample)" in ax.get_title() for ax in figure.axes)
+
+
+def test_method_of_ones_own_has_a_bar(tmp_path):
+    data = results(tmp_path).replace({"method": {"HSIC": "Mine", "Norm": "Yours"}})
+    ax = draw_run_times(data, ["bank"], ["pr"]).axes[0]
+    names = [text.get_text().split(",")[0] for text in ax.get_yticklabels()]
+    assert names[-2:] == ["Mine", "Yours"]
+    assert ax.patches[-1].get_facecolor() != ax.patches[-2].get_facecolor()
+
+
 def test_iterations_rise_and_the_usual_limit_is_last(tmp_path):
     data = results(tmp_path, limits=[0, 20, 3])
     figure = draw_iterations(data, ["bank", "lawschool"], ["pr"])
-    left, right = figure.axes[:2]
-    names = [text.get_text() for text in left.get_xticklabels()]
+    names = [text.get_text() for text in figure.axes[0].get_xticklabels()]
     assert names == ["3", "20", "usual"]
+    assert "usual: the solver's own limit" in caption_of(figure)
+    without = draw_iterations(results(tmp_path / "b", limits=[3]), ["bank"], ["pr"])
+    assert "usual" not in caption_of(without)
+
+
+def test_iterations_of_several_strengths_have_bars_of_their_own(tmp_path):
+    data = results(tmp_path, limits=[20, 3])
+    figure = draw_iterations(data, ["bank", "lawschool"], ["pr"])
     own = data[(data.dataset == "bank") & (data.method == "KL")]
-    own = own[(own.statistic == "pr") & own.options.str.contains('"max_iter": 20')]
-    want = own["test/violation/pr/scores/all"].mean()
-    assert left.patches[1].get_height() == pytest.approx(want)
-    assert right.patches[1].get_height() == pytest.approx(own["seconds"].mean())
+    own = own[own.statistic == "pr"]
+    limit = own.options.str.extract(r"(\d+)")[0].astype(int)
+    groups = own.groupby([own.strength, limit])  # λ 1, 10, then 3, 20 iterations
+    for ax, column in zip(
+        figure.axes, ("test/violation/pr/scores/all", "seconds"), strict=False
+    ):
+        heights = [bar.get_height() for bar in ax.patches]
+        np.testing.assert_allclose(heights, groups[column].mean())
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["λ = 1", "λ = 10"]
+    assert "Mean over 3 seeds" in caption_of(figure)
 
 
 def test_failed_runs_of_the_iterations_are_counted(tmp_path):
@@ -68,11 +101,19 @@ def test_failed_runs_of_the_iterations_are_counted(tmp_path):
     data = results(tmp_path, change, limits=[3, 20])
     figure = draw_iterations(data, ["bank"], ["pr"])
     assert "Left out: 12 failed runs." in caption_of(figure)  # 2 datasets, 2 strengths
-    assert len(figure.axes[0].patches) == 1
+    assert len(figure.axes[0].patches) == 2  # one for each strength
 
 
 @pytest.mark.parametrize("draw", [draw_run_times, draw_iterations])
 def test_nothing_but_failures_is_said(tmp_path, draw):
     data = results(tmp_path, lambda run, result: None)
-    with pytest.raises(NoResultsError, match="holds none"):
+    with pytest.raises(NoResultsError, match=r"runs failed\. .*--retry"):
         draw(data, ["bank"], ["pr"])
+
+
+def test_iterations_of_another_statistic_say_what_there_is(tmp_path):
+    data = results(tmp_path, statistics=["tpr"], datasets=["bank"], seeds=[0])
+    said = "KL for pr.*got 10 runs of Unfair, SmoothMax, KL, HSIC, Norm for tpr"
+    with pytest.raises(NoResultsError, match=said) as caught:
+        draw_iterations(data, ["bank"], ["tpr"])
+    assert "fairret run" not in str(caught.value)  # it has been run

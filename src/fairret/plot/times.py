@@ -8,16 +8,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairret.experiment.methods import METHODS
-from fairret.experiment.trade_off import NOTIONS, Floats
+from fairret.experiment.trade_off import NOTIONS, Floats, count_test_rows
 from fairret.plot.style import (
-    DATASETS,
-    NoResultsError,
     canvas,
     look_of,
+    looks_of,
     many,
+    none_of,
     set_caption,
+    set_legend,
     set_steps,
+    spaced,
     span,
+    title_of,
 )
 
 if TYPE_CHECKING:
@@ -57,10 +60,11 @@ def draw_run_times(
     those for DP, over all traits if there are such runs.
     """
     done = data[data["status"] == "done"]
+    counts = count_test_rows(data)
     own = {d: _times(done[done["dataset"] == d]) for d in datasets}
     columns = [d for d in datasets if own[d]]
     if not columns:
-        raise _none("runs of any method")
+        raise none_of("runs of any method", data)
     bars = max(len(own[d]) for d in columns)
     size = (max(5.4, 3.3 * len(columns) + 0.8), 0.33 * bars + 1.7)
     means = [bar.mean for d in columns for bar in own[d]]
@@ -72,7 +76,7 @@ def draw_run_times(
             ax.set_xlim(low, high)
             set_steps(ax.xaxis, low, high)
             _draw_times(ax, own[dataset])
-            ax.set_title(DATASETS.get(dataset, dataset))
+            ax.set_title(title_of(dataset, counts.get(dataset)))
         seeds = [len(bar.values) for d in columns for bar in own[d]]
         epochs = [json.loads(text)["epochs"] for text in done["training"]]
         lines = [
@@ -81,6 +85,7 @@ def draw_run_times(
             f"seed{'s' if max(seeds) > 1 else ''}"
             f"{', bars: standard error' if max(seeds) > 1 else ''}. Fairrets are for "
             f"{NOTIONS[STATISTIC]}, at the stored strength λ nearest to 1.",
+            _rows(done, columns),
         ]
         set_caption(figure, lines)
     return figure
@@ -107,12 +112,13 @@ def _times(data: pd.DataFrame) -> list[Bar]:
 
 def _draw_times(ax: Axes, bars: Sequence[Bar]) -> None:
     unfair = next((bar.mean for bar in bars if bar.method == "Unfair"), None)
+    looks = looks_of(bar.method for bar in bars)
     for row, bar in enumerate(bars):
         ax.barh(
             row,
             bar.mean,
             xerr=bar.error or None,
-            color=look_of(bar.method).colour,
+            color=looks[bar.method].colour,
             height=0.66,
             capsize=2,
             ecolor="0.2",
@@ -133,37 +139,56 @@ def _draw_times(ax: Axes, bars: Sequence[Bar]) -> None:
 def draw_iterations(
     data: pd.DataFrame, datasets: Sequence[str], statistics: Sequence[str]
 ) -> Figure:
-    """Draw violation and time against the limit of iterations (App. C.1)."""
+    """Draw violation and time against the limit of iterations (App. C.1).
+
+    Strengths are bars beside each other.
+    """
     done, failed = _done(data, "KL")
+    counts = count_test_rows(data)
     own = {d: _limits(done[done["dataset"] == d]) for d in datasets}
     rows = [d for d in datasets if own[d]]
     if not rows:
-        raise _none("runs of KL with several `max_iter`")
+        raise none_of(f"runs of KL for {STATISTIC} with `traits` all", data)
+    strengths = sorted(set(done["strength"]))
     with canvas(len(rows), 2, (7.6, 2.3 * len(rows) + 1.0)) as (figure, grid):
         for axes, dataset in zip(grid, rows, strict=True):
             table = own[dataset]
-            name = DATASETS.get(dataset, dataset)
-            _draw_limits(axes[0], table, f"test/violation/{STATISTIC}/scores/all")
-            _draw_limits(axes[1], table, "seconds")
+            name = title_of(dataset, counts.get(dataset))
+            column = f"test/violation/{STATISTIC}/scores/all"
+            _draw_limits(axes[0], table, strengths, column)
+            handles = _draw_limits(axes[1], table, strengths, "seconds")
             axes[0].set_ylabel(f"{NOTIONS[STATISTIC]} violation")
             axes[1].set_ylabel("training time in seconds")
             axes[0].set_title(f"{name}: violation of test scores")
             axes[1].set_title(f"{name}: time")
-        seeds = [len(table) for d in rows for table in own[d].values()]
-        strengths = sorted(
-            {s for d in rows for t in own[d].values() for s in t.strength}
-        )
-        words = ", ".join(f"{s:g}" for s in strengths)
+        if len(strengths) > 1:
+            set_legend(figure, handles)
+        of_bars = [t.groupby("strength").size() for d in rows for t in own[d].values()]
+        seeds = [int(count) for counts in of_bars for count in counts]
         several = max(seeds) > 1
+        shows_usual = any(USUAL in own[d] for d in rows)
+        usual = f"; {USUAL}: the solver's own limit" if shows_usual else ""
+        words = ", ".join(f"{s:g}" for s in strengths)
         lines = [
             "KL-projection, trained with at most so many steps of the solver for each "
-            f"batch (λ = {words}; {USUAL}: the solver's own limit). Mean over "
-            f"{span(seeds)} run{'s' if several else ''}"
+            f"batch (λ = {words}{usual})."
+            f" Mean over {span(seeds)} seed{'s' if several else ''}"
             f"{' with its standard error' if several else ''}.",
+            _rows(done, rows),
             f"Left out: {many(failed, 'failed run')}." if failed else "",
         ]
         set_caption(figure, lines)
     return figure
+
+
+def _rows(done: pd.DataFrame, datasets: Sequence[str]) -> str:
+    """Say how many rows were trained on, and tested on."""
+    words = []
+    for name in datasets:
+        own = done[done["dataset"] == name]
+        train, test = (spaced(own[f"{part}/rows"].mean()) for part in ("train", "test"))
+        words.append(f"{title_of(name, None)} {train} to train on, {test} to test on")
+    return f"n: {'; '.join(words)}."
 
 
 def _limits(data: pd.DataFrame) -> dict[str, Any]:
@@ -175,22 +200,37 @@ def _limits(data: pd.DataFrame) -> dict[str, Any]:
     return {str(limit) if limit else USUAL: data[limits == limit] for limit in known}
 
 
-def _draw_limits(ax: Axes, table: dict[str, Any], column: str) -> None:
+def _draw_limits(
+    ax: Axes, table: dict[str, Any], strengths: Sequence[float], column: str
+) -> list[Any]:
     colour = look_of("KL").colour
-    for place, own in enumerate(table.values()):
-        bar = Bar("", "KL", own[column].to_numpy(float))
-        ax.bar(
-            place,
-            bar.mean,
-            yerr=bar.error or None,
+    width = 0.8 / len(strengths)
+    groups = []
+    for k, strength in enumerate(strengths):
+        own = [t[t["strength"] == strength][column] for t in table.values()]
+        bars = [Bar("", "KL", one.to_numpy(float)) for one in own]
+        places = [i + (k - (len(strengths) - 1) / 2) * width for i in range(len(bars))]
+        there = [
+            (x, bar) for x, bar in zip(places, bars, strict=True) if len(bar.values)
+        ]
+        group = ax.bar(
+            [x for x, _ in there],
+            [bar.mean for _, bar in there],
+            yerr=[bar.error for _, bar in there]
+            if any(b.error for _, b in there)
+            else None,
             color=colour,
-            width=0.66,
+            alpha=(k + 1) / len(strengths),
+            width=0.85 * width,
             capsize=3,
             ecolor="0.2",
+            label=f"λ = {strength:g}",
         )
+        groups.append(group)
     ax.set_xticks(range(len(table)), list(table))
     ax.set_xlabel("most iterations")
     ax.grid(visible=False, axis="x")
+    return groups
 
 
 def _done(data: pd.DataFrame, method: str) -> tuple[pd.DataFrame, int]:
@@ -198,10 +238,3 @@ def _done(data: pd.DataFrame, method: str) -> tuple[pd.DataFrame, int]:
     own = data[(data["method"] == method) & (data["statistic"] == STATISTIC)]
     own = own[own["traits"] == "all"]
     return own[own["status"] == "done"], int((own["status"] == "failed").sum())
-
-
-def _none(what: str) -> NoResultsError:
-    return NoResultsError(
-        f"`store` must hold {what} of this experiment; it holds none. Run the "
-        "experiment first with `fairret run`."
-    )
