@@ -132,6 +132,25 @@ def test_file_of_every_figure_can_be_read(name):
     assert name == "trade_offs" or any(feed in text for feed in feeds)
 
 
+def test_every_experiment_feeds_a_figure():
+    known = {x.experiment for x in FIGURES.values()}
+    known |= {name for x in FIGURES.values() for name in getattr(x, "also", ())}
+    assert known == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+
+
+def test_figure_shows_its_further_file_where_it_has_results(tmp_path):
+    first = write_file(tmp_path, "trade_offs", datasets=["bank"])
+    second = write_file(tmp_path, "trade_offs_acs", datasets=["acsincome"], seeds=[7])
+    store = tmp_path / "trade_offs.sqlite"
+    command = ("figure", "trade_offs", "--experiment", first, "--output", tmp_path)
+    fill(store, first)
+    assert "ACSIncome" not in run(*command).stdout
+    fill(store, second)
+    result = run(*command)
+    assert "ACSIncome (46 % sample) 17" in result.stdout
+    assert "mean over 1 to 3 seeds" in result.stdout
+
+
 def test_hypervolumes_are_printed(made_up):
     result = run("results", made_up, "--hypervolume")
     assert result.exit_code == 0, result.output

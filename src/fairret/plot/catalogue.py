@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OnEpoch: TypeAlias = Callable[[int], object]
+ACS = ("trade_offs_acs",)  # the largest dataset has a file of its own
 
 
 class FromResults(NamedTuple):
@@ -39,6 +40,7 @@ class FromResults(NamedTuple):
     about: str
     experiment: str  # the file that feeds it
     draw: Callable[..., Figure]
+    also: tuple[str, ...] = ()  # further files, where they have results
 
 
 class FromScores(NamedTuple):
@@ -75,9 +77,13 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "AUROC against the violation of scores, test rows (Section 4.2)",
         "trade_offs",
         _layout(),
+        ACS,
     ),
     "trade_offs_train": FromResults(
-        "the same on the train rows (App. C.5)", "trade_offs", _layout(part="train")
+        "the same on the train rows (App. C.5)",
+        "trade_offs",
+        _layout(part="train"),
+        ACS,
     ),
     "trade_offs_other": FromResults(
         "the same of Norm, JS and SED (App. C.4)", "trade_offs", _layout(*OTHER)
@@ -91,16 +97,19 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "accuracy against the violation of decisions",
         "trade_offs",
         _layout(utility="accuracy", channel="decisions"),
+        ACS,
     ),
     "trade_offs_log_loss": FromResults(
         "log-loss against the violation of decisions",
         "trade_offs",
         _layout(utility="log_loss", channel="decisions"),
+        ACS,
     ),
     "trade_offs_base_rate": FromResults(
         "accuracy against the violation of decisions at the base rate",
         "trade_offs",
         _layout(utility="accuracy_at_base_rate", channel="decisions at the base rate"),
+        ACS,
     ),
     "trade_offs_released": FromResults(
         "ours beside fairret 0.1.3", "released", _layout(*RELEASED)
@@ -119,6 +128,7 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "log-loss against the violation of scores, by the size of the batches",
         "batches",
         _layout(*AXES, utility="log_loss"),
+        ("batches_stratified",),
     ),
     "gradients": FromScores(
         "gradients of every fairret over the scores (Fig. 1)", "unfair", draw_gradients
@@ -155,9 +165,23 @@ def find_figure(name: str) -> FromResults | FromScores:
     return known
 
 
+def files_of(name: str, file: Path) -> list[Path]:
+    """List the experiments of a figure: one's own file, or all of the figure's files.
+
+    Args:
+        name: A key of :data:`FIGURES`.
+        file: If it is the figure's first file, the further ones beside it belong to it.
+    """
+    figure = find_figure(name)
+    if isinstance(figure, FromScores) or file.stem != figure.experiment:
+        return [file]
+    further = [file.with_name(f"{other}.toml") for other in figure.also]
+    return [file, *(path for path in further if path.is_file())]
+
+
 def draw_figure(
     name: str,
-    file: Path,
+    file: Path | Sequence[Path],
     store: Path,
     folder: Path,
     on_epoch: OnEpoch = lambda epoch: None,
@@ -166,7 +190,8 @@ def draw_figure(
 
     Args:
         name: A key of :data:`FIGURES`.
-        file: The experiment that it shows.
+        file: The experiment that it shows, with what :func:`files_of` adds to it; or
+            exactly these experiments.
         store: The results; not looked at by figures of one model's scores.
         folder: Where it is written.
         on_epoch: Is called after every epoch, if a model has to be trained.
@@ -175,29 +200,38 @@ def draw_figure(
         NameNotFoundError: If there is no such figure.
         StoreError: If there are no results yet.
         NoResultsError: If the results have nothing of what it shows.
+        MixedRowsError: If runs of a dataset are not of the same rows.
         MissingExtraError: If matplotlib or pandas is not installed.
     """
     figure = find_figure(name)
-    experiment = read_experiment(file)
+    files = files_of(name, file) if isinstance(file, Path) else file
+    experiments = [read_experiment(path) for path in files]
     if isinstance(figure, FromScores):
-        drawn = figure.draw(unfair_scores(experiment, folder, on_epoch))
+        drawn = figure.draw(unfair_scores(experiments[0], folder, on_epoch))
     else:
-        data = _results(experiment, store)
-        drawn = figure.draw(data, experiment.datasets, experiment.statistics)
-    files = save(drawn, folder, name.replace("-", "_"))
-    return Drawn(files, caption_of(drawn))
+        data = _results(experiments, store)
+        datasets = _joined(one.datasets for one in experiments)
+        statistics = _joined(one.statistics for one in experiments)
+        drawn = figure.draw(data, datasets, statistics)
+    written = save(drawn, folder, name.replace("-", "_"))
+    return Drawn(written, caption_of(drawn))
 
 
-def _results(experiment: Experiment, store: Path) -> pd.DataFrame:
+def _joined(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for some in names for name in some))
+
+
+def _results(experiments: Sequence[Experiment], store: Path) -> pd.DataFrame:
     if not store.is_file():
         raise StoreError(
             f"`store` must be a file of results; {store} does not exist. Run the "
             "experiment first with `fairret run`, or say where with `--store`."
         )
-    data = frame(Store(store), runs_of(experiment))
+    runs = dict.fromkeys(run for one in experiments for run in runs_of(one))
+    data = frame(Store(store), runs)
     if data.empty:
         raise NoResultsError(
-            f"`store` must hold finished runs of {experiment.name}; {store} holds "
+            f"`store` must hold finished runs of {experiments[0].name}; {store} holds "
             "none. Run the experiment first with `fairret run`."
         )
     return data
