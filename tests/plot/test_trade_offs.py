@@ -177,7 +177,7 @@ def test_noise_floor_is_that_of_unfair_whatever_is_drawn(tmp_path, methods, part
     for ax in figure.axes:
         dashed = [x for x in ax.lines if x.get_label()[0] == "_"]
         np.testing.assert_allclose(dashed[0].get_ydata(), 0.07)
-    assert "what Unfair would show by chance" in caption_of(figure)
+    assert "the noise floor of Unfair" in caption_of(figure)
 
 
 def test_panels_within_chance_are_named(tmp_path):

@@ -107,7 +107,7 @@ def _draw_curve(ax: Axes, curve: Curve, look: Look, style: str) -> None:
         marker=look.marker,
         linestyle=style,
         linewidth=0.8,
-        markersize=9 if unfair else 3.6,
+        markersize=9 if unfair else 4,
         markeredgecolor="white",
         markeredgewidth=0.3,
         zorder=4 if unfair else 3,

@@ -148,8 +148,8 @@ def _caption(
         f"Largest violation of {view.channel} over {traits} of the {view.part} rows "
         f"(n: {counts}). Each mark is a strength, joined in their order; mean over "
         f"{span(seeds)} seed{'s' if max(seeds) > 1 else ''}{_ellipses(seeds)}.",
-        "Dashed: what Unfair would show by chance if it were fair (mean over its "
-        "seeds).",
+        "Dashed: the noise floor of Unfair, which it would stay below with a "
+        "probability of 95 % if it were fair (mean over its seeds).",
         _within_chance(panels, titles),
     ]
     failed = len(frozenset().union(*(panel.failed for panel in shown)))
