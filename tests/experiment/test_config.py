@@ -129,6 +129,7 @@ WRONG = {
     "wrong sizes": ("0.01", "0.01\nhidden = [8, 0]", 9, "`hidden` must be a list"),
     "validation of all": ("0.01", "0.1\nvalidation = 1", 9, "below 1; got 1"),
     "name as number": ("datasets", "name = 3\ndatasets", 2, "`name` must be a text"),
+    "unknown table": ("[[method]]", "[[methods]]", 10, "`methods` .* mean 'method'"),
     "training as number": ("[training]\nepochs", "training", 6, "be a table"),
 }
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from fairret.dataset import dataset_names
 from fairret.errors import FairretError
 from fairret.experiment.methods import METHODS, Method
-from fairret.experiment.toml import ConfigError, Document, Place, nearest_name
+from fairret.experiment.toml import ConfigError, Document, Place
 from fairret.statistic import get_statistic, statistic_names
 from fairret.statistic.registry import name_of
 from fairret.training import TrainingSettings
@@ -77,14 +77,14 @@ class _Reader:
         self._document, self._table = document, document.table
 
     def experiment(self) -> Experiment:
-        self._check_keys(self._table, TOP, Place(""))
+        self._document.check_keys(self._table, TOP, Place(""))
         trainings, methods = self._trainings(), self._methods()
         seeds = self._list("seeds", int)
         if any(seed < 0 for seed in seeds):
-            self._fail("seeds", "be numbers of at least 0", f"{list(seeds)}")
+            self._document.fail("seeds", "be numbers of at least 0", f"{list(seeds)}")
         name = self._table.get("name", self._document.name.removesuffix(".toml"))
         if not isinstance(name, str):
-            self._fail("name", "be a text", repr(name))
+            self._document.fail("name", "be a text", repr(name))
         return Experiment(
             name=name,
             datasets=self._choices("datasets", dataset_names()),
@@ -100,7 +100,7 @@ class _Reader:
         for name in self._list("statistics", str):
             for part in name.split("+"):
                 known = statistic_names()
-                self._check_known(part.strip(), known, "statistics", Place(""))
+                self._document.check_known(part.strip(), known, "statistics", Place(""))
             try:
                 names.append(name_of(get_statistic(name)))
             except FairretError as error:
@@ -111,8 +111,10 @@ class _Reader:
     def _trainings(self) -> tuple[TrainingSettings, ...]:
         given, place = self._table.get("training", {}), Place("training")
         if not isinstance(given, dict):
-            self._fail("training", "be a table, as `[training]`", repr(given))
-        self._check_keys(given, [x.name for x in fields(TrainingSettings)], place)
+            self._document.fail("training", "be a table, as `[training]`", repr(given))
+        self._document.check_keys(
+            given, [x.name for x in fields(TrainingSettings)], place
+        )
         axes = {key: self._setting(key, value) for key, value in given.items()}
         found = []
         for values in product(*axes.values()):
@@ -122,7 +124,7 @@ class _Reader:
                     f"be above `warm_up`, {settings.warm_up}, or no fairness term "
                     "counts"
                 )
-                self._fail("epochs", words, repr(settings.epochs), place)
+                self._document.fail("epochs", words, repr(settings.epochs), place)
             found.append(settings)
         return tuple(dict.fromkeys(found))
 
@@ -136,35 +138,39 @@ class _Reader:
         for value in values:
             wrong = isinstance(value, bool) != (kind is bool)
             if wrong or not isinstance(value, wanted):
-                self._fail(key, f"be of type {kind.__name__}", repr(value), place)
+                self._document.fail(
+                    key, f"be of type {kind.__name__}", repr(value), place
+                )
             if not allowed(value):
-                self._fail(key, words, repr(value), place)
+                self._document.fail(key, words, repr(value), place)
         if not values:
-            self._fail(key, "have at least one value", repr(given), place)
+            self._document.fail(key, "have at least one value", repr(given), place)
         return tuple(kind(value) for value in values)  # 1 and 1.0 have the same key
 
     def _methods(self) -> tuple[MethodGrid, ...]:
         given = self._table.get("method")
         if not isinstance(given, list) or not given:
             wanted = "be given at least once, as `[[method]]`"
-            self._fail("method", wanted, "none" if given is None else repr(given))
+            self._document.fail(
+                "method", wanted, "none" if given is None else repr(given)
+            )
         return tuple(self._method(one, k) for k, one in enumerate(given))
 
     def _method(self, given: object, number: int) -> MethodGrid:
         place = Place("method", number)
         if not isinstance(given, dict):
-            self._fail("method", "be tables, as `[[method]]`", repr(given))
+            self._document.fail("method", "be tables, as `[[method]]`", repr(given))
         name = given.get("name")
         if not isinstance(name, str):
-            self._fail("name", "name the method", repr(name), place)
-        self._check_known(name, tuple(METHODS), "name", place)
+            self._document.fail("name", "name the method", repr(name), place)
+        self._document.check_known(name, tuple(METHODS), "name", place)
         method = METHODS[name]
-        self._check_keys(given, ("name", "strengths", *method.options), place)
+        self._document.check_keys(given, ("name", "strengths", *method.options), place)
         options = {}
         for key, allowed in method.options.items():
             values = _as_list(given.get(key, allowed.default))
             if not values or not all(map(allowed.accepts, values)):
-                self._fail(key, allowed.words, repr(given.get(key)), place)
+                self._document.fail(key, allowed.words, repr(given.get(key)), place)
             kind = type(allowed.default)  # so that 1 and 1.0 have the same key
             options[key] = tuple(dict.fromkeys(map(kind, values)))
         return MethodGrid(method, self._strengths(given, method, place), options)
@@ -175,10 +181,12 @@ class _Reader:
         values = _as_list(given.get("strengths", [0.0] if method.plain else None))
         if not values or not all(map(_is_strength, values)):
             wanted = "be finite numbers of at least 0"
-            self._fail("strengths", wanted, repr(given.get("strengths")), place)
+            self._document.fail(
+                "strengths", wanted, repr(given.get("strengths")), place
+            )
         if method.plain and any(values):
             wanted = f"be left out: {method.name} has no fairness term"
-            self._fail("strengths", wanted, repr(given["strengths"]), place)
+            self._document.fail("strengths", wanted, repr(given["strengths"]), place)
         return tuple(dict.fromkeys(map(float, values)))
 
     def _choices(
@@ -188,43 +196,15 @@ class _Reader:
             return default
         names = self._list(key, str)
         for name in names:
-            self._check_known(name, known, key, Place(""))
+            self._document.check_known(name, known, key, Place(""))
         return names
 
     def _list(self, key: str, kind: type) -> tuple[Any, ...]:
         values = _as_list(self._table.get(key))
         if not values or not all(type(value) is kind for value in values):
             wanted = f"be a list of at least one {kind.__name__}"
-            self._fail(key, wanted, repr(self._table.get(key)))
+            self._document.fail(key, wanted, repr(self._table.get(key)))
         return tuple(dict.fromkeys(values))
-
-    def _check_keys(
-        self, given: Mapping[str, Any], known: Iterable[str], place: Place
-    ) -> None:
-        for key in given:
-            if key not in known:
-                path = f"{place.table}.{key}" if place.table else key
-                raise ConfigError(
-                    f"{self._document.at(key, place)}: `{path}` must be a known key; "
-                    f"it is not.{nearest_name(key, known)} Known are "
-                    f"{', '.join(known)}."
-                )
-
-    def _check_known(
-        self, name: str, known: Sequence[str], key: str, place: Place
-    ) -> None:
-        if name not in known:
-            raise ConfigError(
-                f"{self._document.at(key, place, name)}: `{key}` must name what there "
-                f"is; got {name!r}.{nearest_name(name, known)} Known are "
-                f"{', '.join(known)}."
-            )
-
-    def _fail(
-        self, key: str, required: str, got: str, place: Place | None = None
-    ) -> NoReturn:
-        at = self._document.at(key, place or Place(""))
-        raise ConfigError(f"{at}: `{key}` must {required}; got {got}. Correct it.")
 
 
 def _is_strength(value: object) -> bool:

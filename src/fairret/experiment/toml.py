@@ -6,9 +6,9 @@ import difflib
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from fairret.errors import FairretError, MissingExtraError
 
@@ -60,6 +60,9 @@ class Document:
         own = self._places.get(place, everywhere)
         pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*[=.\]]""")
         found = [k for k in own if pattern.search(self._lines[k])]
+        if not found and not place.table:  # as in `[[methods]]`, a table of that name
+            own = self._places.get(Place(key), range(0))
+            return self._named(own.start if own else None)
         if not found:
             return self._named(own.start if place.table in self.table else None)
         if value is not None:
@@ -67,6 +70,42 @@ class Document:
             later = range(found[0], own.stop)
             found = [k for k in later if word.search(self._lines[k])] or found
         return self._named(found[0])
+
+    def check_keys(
+        self, given: Mapping[str, Any], known: Iterable[str], place: Place
+    ) -> None:
+        """Insist on keys that are known."""
+        for key in given:
+            if key not in known:
+                path = f"{place.table}.{key}" if place.table else key
+                raise ConfigError(
+                    f"{self.at(key, place)}: `{path}` must be a known key; "
+                    f"it is not.{nearest_name(key, known)} Known are "
+                    f"{', '.join(known)}."
+                )
+
+    def check_known(
+        self, name: str, known: Sequence[str], key: str, place: Place
+    ) -> None:
+        """Insist on the name of something that there is."""
+        if name not in known:
+            raise ConfigError(
+                f"{self.at(key, place, name)}: `{key}` must name what there "
+                f"is; got {name!r}.{nearest_name(name, known)} Known are "
+                f"{', '.join(known)}."
+            )
+
+    def fail(
+        self,
+        key: str,
+        required: str,
+        got: str,
+        place: Place | None = None,
+        advice: str = "Correct it.",
+    ) -> NoReturn:
+        """Say what a key must be, what it is, and where."""
+        at = self.at(key, place or Place(""))
+        raise ConfigError(f"{at}: `{key}` must {required}; got {got}. {advice}")
 
     def _named(self, line: int | None) -> str:
         return self.name if line is None else f"{self.name}, line {line + 1}"
