@@ -121,6 +121,7 @@ WRONG = {
     "unknown traits": ("seeds", 'traits = "sngle"\nseeds', 4, "mean 'single'"),
     "decimal seed": ("[0, 1, 2]", "[0, 1.5]", 4, "at least one int; got .*1.5"),
     "negative seed": ("[0, 1, 2]", "[-1]", 4, "at least 0"),
+    "seed beyond what fits": ("[0, 1, 2]", "[0, 9223372036854775808]", 4, "below 429"),
     "no seeds": ("[0, 1, 2]", "[]", 4, "at least one int"),
     "epochs as text": ("30", '"30"', 7, "`epochs` must be of type int; got '30'"),
     "no epochs": ("30", "0", 7, "`epochs` must be at least 1"),
@@ -142,6 +143,35 @@ def test_mistake_is_told_with_its_line_and_the_nearest_name(case, read):
         text = text.replace("learning_rate = 0.01\n", "")
     with pytest.raises(ConfigError, match=rf"^grid\.toml, line {line}: .*{words}"):
         read(text)
+
+
+LOOPLESS = ("SmoothMax 0.1.3", "KL 0.1.3", "ExponentiatedGradient")
+
+
+@pytest.mark.parametrize("setting", ["validation = 0.2", "stratified = [false, true]"])
+@pytest.mark.parametrize("method", LOOPLESS)
+def test_setting_that_a_method_would_ignore_is_refused(method, setting, read):
+    text = GOOD.replace("SmoothMax", method)
+    assert runs_of(read(text))
+    words = rf"line 15: `name` must .* knows `(validation|stratified)`; got '{method}'"
+    with pytest.raises(ConfigError, match=words):
+        read(text.replace("epochs = 30", f"epochs = 30\n{setting}"))
+
+
+def test_method_that_trains_in_our_loop_takes_all_settings(read):
+    text = GOOD.replace("SmoothMax", "OxonFair")
+    text = text.replace(
+        "epochs = 30", "epochs = 30\nvalidation = 0.2\nstratified = true"
+    )
+    assert read(text).training.stratified
+
+
+def test_method_without_a_statistic_of_its_own_is_told(read):
+    text = GOOD.replace("SmoothMax", "ExponentiatedGradient")
+    assert runs_of(read(text.replace('["pr", "tpr"]', '["ppv", "tpr"]')))
+    words = r"line 3: `statistics` .* ExponentiatedGradient .*: pr, tpr; got ppv\. Add"
+    with pytest.raises(ConfigError, match=words):
+        read(text.replace('["pr", "tpr"]', '"ppv"'))
 
 
 @pytest.mark.parametrize("key", ["datasets", "statistics", "seeds"])

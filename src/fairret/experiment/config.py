@@ -19,6 +19,7 @@ from fairret.training import TrainingSettings
 
 TOP = ("name", "datasets", "statistics", "seeds", "traits", "training", "method")
 TRAITS = ("all", "single")
+SEEDS = 2**32  # NumPy and scikit-learn take none beyond
 TRAINING: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "epochs": (lambda x: x >= 1, "be at least 1"),
     "warm_up": (lambda x: x >= 0, "be at least 0"),
@@ -80,15 +81,19 @@ class _Reader:
         self._document.check_keys(self._table, TOP, Place(""))
         trainings, methods = self._trainings(), self._methods()
         seeds = self._list("seeds", int)
-        if any(seed < 0 for seed in seeds):
-            self._document.fail("seeds", "be numbers of at least 0", f"{list(seeds)}")
+        if not all(0 <= seed < SEEDS for seed in seeds):
+            words = f"be numbers of at least 0 and below {SEEDS}"
+            self._document.fail("seeds", words, f"{list(seeds)}")
         name = self._table.get("name", self._document.name.removesuffix(".toml"))
         if not isinstance(name, str):
             self._document.fail("name", "be a text", repr(name))
+        statistics = self._statistics()
+        for number, grid in enumerate(methods):
+            self._check_combination(grid.method, statistics, trainings, number)
         return Experiment(
             name=name,
             datasets=self._choices("datasets", dataset_names()),
-            statistics=self._statistics(),
+            statistics=statistics,
             seeds=seeds,
             traits=self._choices("traits", TRAITS, ("all",)),
             trainings=trainings,
@@ -174,6 +179,35 @@ class _Reader:
             kind = type(allowed.default)  # so that 1 and 1.0 have the same key
             options[key] = tuple(dict.fromkeys(map(kind, values)))
         return MethodGrid(method, self._strengths(given, method, place), options)
+
+    def _check_combination(
+        self,
+        method: Method,
+        statistics: Sequence[str],
+        trainings: Sequence[TrainingSettings],
+        number: int,
+    ) -> None:
+        """Refuse what a method would leave out in silence."""
+        able = method.statistics
+        if able is not None and not set(able) & set(statistics):
+            self._document.fail(
+                "statistics",
+                f"have one that {method.name} can be trained for: {', '.join(able)}",
+                ", ".join(statistics),
+                advice="Add one, or leave the method out.",
+            )
+        usual = TrainingSettings()
+        for key in method.ignores:
+            for settings in trainings:
+                if getattr(settings, key) != getattr(usual, key):
+                    self._document.fail(
+                        "name",
+                        f"be of a method that knows `{key}`",
+                        f"{method.name!r}, which trains in its own way, with `{key}` "
+                        f"of `[training]` at {getattr(settings, key)!r}",
+                        Place("method", number),
+                        f"Leave `{key}` out, or have a file for each.",
+                    )
 
     def _strengths(
         self, given: Mapping[str, Any], method: Method, place: Place

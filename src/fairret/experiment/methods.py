@@ -57,6 +57,8 @@ class Method:
         fit: Trains in its own way: gets a split, a statistic, a strength, the settings,
             a seed and options.
         statistics: The statistics that it supports; None for all.
+        ignores: Settings of a training that it takes no notice of; an experiment that
+            sets one of them is refused.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Method:
     single: bool = False
     fit: Callable[..., Fitted] | None = None
     statistics: tuple[str, ...] | None = None
+    ignores: tuple[str, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -155,6 +158,7 @@ def _released(loss: str) -> Callable[..., Fitted]:
 
 
 _OF_VIOLATIONS = {"sharpness": SHARPNESS, "memory": MEMORY}
+_OUR_LOOP = ("validation", "stratified")  # settings that only our loop knows
 _OF_PROJECTIONS = {**_OF_VIOLATIONS, "gradient": GRADIENT, "max_iter": ITERATIONS}
 
 METHODS = {
@@ -169,14 +173,15 @@ METHODS = {
         Method("PRemover", _baseline(PRemoverLoss), for_statistic=False, single=True),
         Method("HSIC", _baseline(HSICLoss), for_statistic=False, single=True),
         Method("AdvDebias", _adversary, for_statistic=False, single=True),
-        Method("SmoothMax 0.1.3", None, fit=_released("LSELoss")),
-        Method("KL 0.1.3", None, fit=_released("KLProjectionLoss")),
+        Method("SmoothMax 0.1.3", None, fit=_released("LSELoss"), ignores=_OUR_LOOP),
+        Method("KL 0.1.3", None, fit=_released("KLProjectionLoss"), ignores=_OUR_LOOP),
         Method(
             "ExponentiatedGradient",
             None,
             fit=exponentiated_gradient,
             single=True,
             statistics=("pr", "tpr"),
+            ignores=_OUR_LOOP,
         ),
         Method("OxonFair", None, fit=oxonfair_thresholds, single=True),
     )
