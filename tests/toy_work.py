@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+from fairret.errors import DataFileError
 from fairret.experiment import Run
 from fairret.experiment.work import Outcome
 from fairret.training import TrainingSettings
@@ -49,6 +50,12 @@ def third_takes_its_process_down(run):
     if run.seed == 2:
         time.sleep(0.3)
         os._exit(9)
+    return instant(run)
+
+
+def third_lacks_its_data(run):
+    if run.seed == 2:
+        raise DataFileError("`data` must be there; the disk was taken out. Put it in.")
     return instant(run)
 
 

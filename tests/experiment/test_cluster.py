@@ -4,13 +4,14 @@ import logging
 
 import pytest
 
-from fairret.errors import ArgumentError
+from fairret.errors import ArgumentError, DataFileError, NameNotFoundError
 from fairret.experiment import Progress, Store, WorkerLostError, run_missing
 from fairret.experiment import cluster as module
 from processes import PATHS
 from toy_work import (
     every_third_fails,
     instant,
+    third_lacks_its_data,
     third_takes_its_process_down,
     toy_run,
     toy_runs,
@@ -70,6 +71,16 @@ def test_lost_worker_is_the_failure_of_its_run_alone(cluster, tmp_path):
     assert status[2].startswith("KilledWorker: ")
     assert status[0] is None
     assert set(store.status().values()) == {"done", "failed"}
+
+
+def test_data_that_workers_lack_are_told_and_no_claim_is_left(cluster, tmp_path):
+    store = Store(tmp_path / "results.sqlite")
+    with pytest.raises(DataFileError, match="the disk was taken out"):
+        on(cluster, toy_runs(9), store, work=third_lacks_its_data)
+    assert set(store.status().values()) <= {"done"}
+    assert toy_run(2).key not in store.status()
+    with pytest.raises(NameNotFoundError, match="'nowhere'"):
+        on(cluster, [toy_run(), toy_run(dataset="nowhere")], store)
 
 
 def test_scheduler_that_does_not_answer_is_told_in_one_sentence(tmp_path, monkeypatch):

@@ -88,13 +88,12 @@ def test_failure_is_kept_with_its_reason_and_the_rest_go_on(store, jobs):
 
 def test_reason_of_a_run_that_diverges_or_breaks_is_kept(store):
     hot = replace(toy_run().training, learning_rate=1e30)
-    runs = [toy_run(training=hot), toy_run(dataset="nowhere"), toy_run(method="None")]
-    assert run_missing([*runs, toy_run()], store) == Progress(1, 3, 4)
+    runs = [toy_run(training=hot), toy_run(method="None"), toy_run()]
+    assert run_missing(runs, store) == Progress(1, 2, 3)
     reasons = [one.reason for _, one in store.finished()]
     assert "`strength` must leave the loss finite" in reasons[0]
-    assert "'nowhere'" in reasons[1]
-    assert reasons[2].startswith("KeyError: 'None' (work.py:")
-    assert reasons[3] is None
+    assert reasons[1].startswith("KeyError: 'None' (work.py:")
+    assert reasons[2] is None
 
 
 def test_runs_measure_the_statistic_they_are_for(one_by_one):

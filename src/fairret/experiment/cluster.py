@@ -11,6 +11,7 @@ from typing import Any
 
 from fairret.errors import ArgumentError, FairretError, MissingExtraError
 from fairret.experiment.grid import Run
+from fairret.experiment.readiness import NOT_READY
 from fairret.experiment.work import Outcome
 
 CONNECT = 20.0  # seconds for the scheduler to answer
@@ -22,12 +23,17 @@ class WorkerLostError(FairretError, RuntimeError):
 
 
 def on_cluster(
-    scheduler: str | None, work: Callable[[Run], Outcome], runs: Iterator[Run]
+    scheduler: str | None,
+    check: Callable[[], object],
+    work: Callable[[Run], Outcome],
+    runs: Iterator[Run],
 ) -> Generator[Outcome]:
     """Map over the runs, in whatever order they end; a lost one becomes a failure.
 
     Args:
         scheduler: Address of the cluster.
+        check: Is called on a worker before any run is asked for: the data must be
+            there, not here.
         work: Does a run.
         runs: Are asked for when there is room for them.
     """
@@ -42,6 +48,7 @@ def on_cluster(
                 f"`scheduler` must have workers; {scheduler} had none for "
                 f"{WORKERS:g} seconds. Start one with `dask worker {scheduler}`."
             ) from error
+        _call(client, check)
         room = 2 * sum(client.ncores().values())  # so that no worker waits for us
         going: dict[Any, Run] = {}
         ended: Any = as_completed()  # type: ignore[no-untyped-call]  # untyped there
@@ -59,12 +66,26 @@ def on_cluster(
                 submit(run)
 
 
+def _call(client: Any, check: Callable[[], object]) -> None:
+    try:
+        client.submit(check, pure=False).result()
+    except FairretError:
+        raise
+    except Exception as error:
+        raise WorkerLostError(
+            "`scheduler` must have workers that can load the data; the first that was "
+            f"asked was lost ({type(error).__name__}: {error}). Look at its log."
+        ) from error
+
+
 def _outcome(future: Any, run: Run) -> Outcome:
     if future.status == "finished":
         outcome: Outcome = future.result()
         return outcome
-    if future.status == "error":  # `work` catches its own: the worker was lost
+    if future.status == "error":  # `work` catches most: else the worker was lost
         error = future.exception()
+        if isinstance(error, NOT_READY):
+            raise error
         return Outcome(run, 0.0, {}, f"{type(error).__name__}: {error}")
     raise WorkerLostError(
         f"`scheduler` must be there until the runs end; {run} was {future.status}. "

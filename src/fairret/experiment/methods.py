@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from fairret.baseline import AdversarialDebiasingLoss, HSICLoss, PRemoverLoss
 from fairret.experiment.peers import (
     Fitted,
+    check_fairlearn,
+    check_oxonfair,
     exponentiated_gradient,
     oxonfair_thresholds,
 )
-from fairret.experiment.released import train_released
+from fairret.experiment.released import install, train_released
 from fairret.loss import (
     JensenShannonProjectionLoss,
     KLProjectionLoss,
@@ -59,6 +61,8 @@ class Method:
         statistics: The statistics that it supports; None for all.
         ignores: Settings of a training that it takes no notice of; an experiment that
             sets one of them is refused.
+        check: Looks for the packages that it needs, and raises
+            :class:`~fairret.errors.MissingExtraError` if there are none.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Method:
     fit: Callable[..., Fitted] | None = None
     statistics: tuple[str, ...] | None = None
     ignores: tuple[str, ...] = ()
+    check: Callable[[], object] | None = None
 
     @property
     def plain(self) -> bool:
@@ -173,8 +178,20 @@ METHODS = {
         Method("PRemover", _baseline(PRemoverLoss), for_statistic=False, single=True),
         Method("HSIC", _baseline(HSICLoss), for_statistic=False, single=True),
         Method("AdvDebias", _adversary, for_statistic=False, single=True),
-        Method("SmoothMax 0.1.3", None, fit=_released("LSELoss"), ignores=_OUR_LOOP),
-        Method("KL 0.1.3", None, fit=_released("KLProjectionLoss"), ignores=_OUR_LOOP),
+        Method(
+            "SmoothMax 0.1.3",
+            None,
+            fit=_released("LSELoss"),
+            ignores=_OUR_LOOP,
+            check=install,
+        ),
+        Method(
+            "KL 0.1.3",
+            None,
+            fit=_released("KLProjectionLoss"),
+            ignores=_OUR_LOOP,
+            check=install,
+        ),
         Method(
             "ExponentiatedGradient",
             None,
@@ -182,7 +199,14 @@ METHODS = {
             single=True,
             statistics=("pr", "tpr"),
             ignores=_OUR_LOOP,
+            check=check_fairlearn,
         ),
-        Method("OxonFair", None, fit=oxonfair_thresholds, single=True),
+        Method(
+            "OxonFair",
+            None,
+            fit=oxonfair_thresholds,
+            single=True,
+            check=check_oxonfair,
+        ),
     )
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,27 @@ def groups_of(rows: Rows) -> np.ndarray[Any, np.dtype[np.int64]]:
     return rows.sens.argmax(1).masked_fill(nobody, rows.sens.shape[1]).numpy()
 
 
+def check_fairlearn() -> None:
+    """Look for what `exponentiated_gradient` needs."""
+    _import("ExponentiatedGradient", "fairlearn.reductions", "sklearn.ensemble")
+
+
+def check_oxonfair() -> None:
+    """Look for what `oxonfair_thresholds` needs."""
+    _import("OxonFair", "oxonfair")
+
+
+def _import(method: str, *modules: str) -> None:
+    try:
+        for name in modules:
+            import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"The method {method!r} needs {error.name}, which is not installed. Run "
+            "`pip install 'fairret[peers]'`."
+        ) from None
+
+
 def exponentiated_gradient(
     rows: Split,
     statistic: str,
@@ -54,15 +76,14 @@ def exponentiated_gradient(
     It draws its decisions at random, with the probabilities that keep the bound. So a
     score is above ½ where a yes was drawn: judge it by its decisions.
     """
-    try:
-        from fairlearn.reductions import (
-            DemographicParity,
-            ExponentiatedGradient,
-            TruePositiveRateParity,
-        )
-        from sklearn.ensemble import HistGradientBoostingClassifier
-    except ImportError as error:
-        raise _missing("ExponentiatedGradient", error) from None
+    check_fairlearn()
+    from fairlearn.reductions import (
+        DemographicParity,
+        ExponentiatedGradient,
+        TruePositiveRateParity,
+    )
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     constraint = {"pr": DemographicParity, "tpr": TruePositiveRateParity}[statistic]
     mitigator = ExponentiatedGradient(
         HistGradientBoostingClassifier(random_state=seed),
@@ -98,10 +119,9 @@ def oxonfair_thresholds(
 
     It sees the groups when it predicts, which no other method here does.
     """
-    try:
-        from oxonfair import DeepDataDict, DeepFairPredictor, group_metrics
-    except ImportError as error:
-        raise _missing("OxonFair", error) from None
+    check_oxonfair()
+    from oxonfair import DeepDataDict, DeepFairPredictor, group_metrics
+
     measures = {
         "pr": group_metrics.demographic_parity,
         "tpr": group_metrics.equal_opportunity,
@@ -134,10 +154,3 @@ def oxonfair_thresholds(
             scores[part] = torch.sigmoid(margin.double())
     seconds = time.perf_counter() - start
     return Fitted(scores, seconds, done.epoch, done.losses[-1])
-
-
-def _missing(method: str, error: ImportError) -> MissingExtraError:
-    return MissingExtraError(
-        f"The method {method!r} needs {error.name}, which is not installed. Run `pip "
-        "install 'fairret[peers]'`."
-    )

@@ -6,11 +6,13 @@ import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from fairret.errors import ArgumentError, MissingExtraError
 from fairret.experiment.cluster import WorkerLostError, on_cluster
 from fairret.experiment.grid import Run
+from fairret.experiment.readiness import check_ready, needs_of
 from fairret.experiment.store import LEASE, Store, StoreError
 from fairret.experiment.work import Outcome, work
 
@@ -50,6 +52,8 @@ def run_missing(
         How many were done and how many failed.
 
     Raises:
+        DataFileError: If a dataset is not to be had; nothing is claimed then.
+        MissingExtraError: If a method's package is not installed, likewise.
         StoreError: If a result cannot be stored; those stored before are intact.
         WorkerLostError: If a process or the cluster is lost.
     """
@@ -63,7 +67,8 @@ def run_missing(
     tell = (lambda progress, last: None) if on_progress is None else on_progress
     tell(progress, None)
     claimed = (run for run in missing if store.claim(run))
-    outcomes = _outcomes(backend, scheduler, jobs, work, claimed)
+    check = partial(check_ready, *needs_of(missing))
+    outcomes = _outcomes(backend, scheduler, jobs, check, work, claimed)
     with _signs_of_life(store), closing(outcomes) as each:
         for outcome in each:
             if outcome.reason is None:
@@ -101,13 +106,16 @@ def _outcomes(
     backend: Backend,
     scheduler: str | None,
     jobs: int,
+    check: Callable[[], object],
     work: Callable[[Run], Outcome],
     runs: Iterator[Run],
 ) -> Generator[Outcome]:
     """Map over the runs, in whatever order they end."""
     if backend == "dask":
-        yield from on_cluster(scheduler, work, runs)
-    elif jobs == 1:
+        yield from on_cluster(scheduler, check, work, runs)
+        return
+    check()
+    if jobs == 1:
         yield from map(work, runs)
     else:
         yield from _on_cores(jobs, work, runs)

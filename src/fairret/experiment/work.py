@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 
-from fairret.dataset import Dataset, load
+from fairret.dataset import Dataset
 from fairret.errors import FairretError
 from fairret.experiment.grid import Run
 from fairret.experiment.methods import METHODS, Task
 from fairret.experiment.peers import Fitted
+from fairret.experiment.readiness import NOT_READY, describe, load_dataset
 from fairret.statistic import get_statistic
 from fairret.training import (
     Split,
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _load(name: str) -> Dataset:
-    return load(name)
+    return load_dataset(name)
 
 
 @lru_cache(maxsize=1)
@@ -52,40 +52,54 @@ def _split(name: str, seed: int, settings: TrainingSettings) -> Split:
     )
 
 
-@lru_cache(maxsize=1)
-def _warm_up(name: str, seed: int, settings: TrainingSettings) -> WarmUp:
+def _seen(name: str, traits: str) -> tuple[int, ...]:
+    """Which columns of `sens` a run may see."""
+    data = _load(name)
+    if traits == "single":
+        return data.traits[data.single]
+    return tuple(range(data.sens.shape[1]))
+
+
+def _rows(name: str, seed: int, settings: TrainingSettings, traits: str) -> Split:
+    seen = list(_seen(name, traits))
+    own = [
+        None if part is None else part._replace(sens=part.sens[:, seen])
+        for part in _split(name, seed, settings)
+    ]
+    return Split(*own)  # type: ignore[arg-type]  # only validation is None
+
+
+@lru_cache(maxsize=2)
+def _warm_up(name: str, seed: int, settings: TrainingSettings, traits: str) -> WarmUp:
     """Warm up once for all methods: runs come dataset by dataset."""
-    return warm_up(_split(name, seed, settings), settings, seed=seed)
+    return warm_up(_rows(name, seed, settings, traits), settings, seed=seed)
 
 
 def work(run: Run) -> Outcome:
-    """Do a run; whatever goes wrong becomes its reason."""
+    """Do a run; whatever goes wrong becomes its reason.
+
+    Raises:
+        DataFileError: If its data are not to be had: that is not the run's failure.
+        MissingExtraError: If a package is not installed, likewise.
+    """
     try:
         with ONE_AT_A_TIME:
             torch.set_num_threads(1)  # others run beside it
             return _work(run)
+    except NOT_READY:
+        raise
     except FairretError as error:
         return Outcome(run, 0.0, {}, str(error))
     except Exception as error:  # the other runs go on
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
-        return Outcome(run, 0.0, {}, f"{type(error).__name__}: {error} ({where})")
+        return Outcome(run, 0.0, {}, describe(error))
 
 
 def _work(run: Run) -> Outcome:
-    data = _load(run.dataset)
-    single = data.traits[data.single]
-    every = tuple(range(data.sens.shape[1]))
-    seen = list(single if run.traits == "single" else every)
-    rows = _split(run.dataset, run.seed, run.training)
-    own = [
-        None if part is None else part._replace(sens=part.sens[:, seen])
-        for part in rows
-    ]
-    done = _fit(run, Split(*own))  # type: ignore[arg-type]  # only validation is None
+    done = _fit(run, _rows(run.dataset, run.seed, run.training, run.traits))
     wanted = dict.fromkeys((*MEASURED, run.statistic or MEASURED[0]))
     statistics = [get_statistic(name) for name in wanted]
-    traits = {"all": every, "single": single}
+    traits = {which: _seen(run.dataset, which) for which in ("all", "single")}
+    rows = _split(run.dataset, run.seed, run.training)
     result = {"epoch": float(done.epoch), "final_loss": done.loss}
     for part in ("train", "test"):
         people = getattr(rows, part)
@@ -108,7 +122,9 @@ def _fit(run: Run, rows: Split) -> Fitted:
         torch.manual_seed(run.seed)  # an adversary starts somewhere
         task = Task(run.statistic, rows.train.sens.shape[1], run.training.hidden[-1])
         term = method.make(task, **options)
-    start = _warm_up(run.dataset, run.seed, run.training)
+    # stratified batches depend on the groups; others are the same for all traits
+    traits = run.traits if run.training.stratified else "all"
+    start = _warm_up(run.dataset, run.seed, run.training, traits)
     done = train(rows, term, run.strength, run.training, seed=run.seed, start=start)
     scores = {
         "train": score(done.network, rows.train.feat),

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairret.errors import FairretError
+from fairret.errors import FairretError, MissingExtraError
 from fairret.training import Split, TrainingSettings
 
 VERSION = "0.1.3"
@@ -26,7 +26,7 @@ HOME = "FAIRRET_PEERS"  # where such packages are installed
 
 
 class ReleasedError(FairretError, RuntimeError):
-    """The released package cannot be installed, or does not train."""
+    """The released package does not train."""
 
 
 def folder() -> Path:
@@ -36,8 +36,13 @@ def folder() -> Path:
     return base / f"fairret-{VERSION}"
 
 
-def install(target: Path) -> None:
-    """Install the released package and cvxpy, but not torch, unless they are there."""
+def install() -> None:
+    """Install the released package and cvxpy, but not torch, unless they are there.
+
+    Raises:
+        MissingExtraError: If they are not to be had.
+    """
+    target = folder()
     stamp = target / ".installed"
     if stamp.exists():
         return
@@ -50,13 +55,13 @@ def install(target: Path) -> None:
         done = subprocess.run([*pip, *what], capture_output=True, text=True)
         if done.returncode:
             said = [x for x in done.stderr.splitlines() if x.startswith("ERROR")]
-            raise ReleasedError(
+            raise MissingExtraError(
                 f"`pip install {what[-1]}` must work to compare with fairret "
                 f"{VERSION}; it failed ({said[-1] if said else 'no message'}). Check "
                 "the connection to the package index and start again."
             )
     if (target / "torch").exists():
-        raise ReleasedError(
+        raise MissingExtraError(
             f"The folder of fairret {VERSION} must not hold a torch of its own; "
             f"{target} does. Delete it, and start again."
         )
@@ -80,7 +85,7 @@ def train_released(
     Raises:
         ReleasedError: If its process ends with an error.
     """
-    install(folder())
+    install()
     with tempfile.TemporaryDirectory() as here:
         job, answer = Path(here) / "job.npz", Path(here) / "answer.npz"
         np.savez(
