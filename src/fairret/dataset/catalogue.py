@@ -12,8 +12,12 @@ from fairret.dataset.credit_card import load_credit_card
 from fairret.dataset.law_school import load_law_school
 from fairret.dataset.synthetic import synthetic_population
 from fairret.dataset.table import Card, Dataset, make_dataset
-from fairret.errors import ArgumentError, NameNotFoundError
+from fairret.errors import ArgumentError, FairretError, NameNotFoundError
 from fairret.sensitive import Categorical, Continuous
+
+
+class NameTakenError(FairretError, ValueError):
+    """A name is registered for something else."""
 
 
 def load_synthetic(n: int = 8000, seed: int = 0) -> Dataset:
@@ -69,6 +73,44 @@ def dataset_names() -> tuple[str, ...]:
     ('bank', 'creditcard', 'lawschool', 'acsincome', 'synthetic')
     """
     return tuple(_LOADERS)
+
+
+def register(name: str, loader: Callable[..., Dataset]) -> None:
+    """Make a dataset of one's own known to :func:`load` and to experiments' files.
+
+    Args:
+        name: Its name, in small letters.
+        loader: Gives the dataset; :func:`make_dataset` helps to make it.
+
+    Raises:
+        ArgumentError: If `name` is no such text, or `loader` cannot be called.
+        NameTakenError: If another loader has that name.
+    """
+    given: object = name  # a plugin's author may have no type checker
+    if not isinstance(given, str) or not given or given != given.lower():
+        raise ArgumentError(
+            f"`name` must be a text in small letters; got {name!r}. Write 'loans', say."
+        )
+    if not callable(loader):
+        raise ArgumentError(
+            "`loader` must be a function that gives a `Dataset`; got "
+            f"{type(loader).__name__}. Pass the function itself, without calling it."
+        )
+    if not same_code(_LOADERS.get(name, loader), loader):
+        raise NameTakenError(
+            f"`name` must be that of no other dataset; got {name!r}, which there is. "
+            "Choose another name."
+        )
+    _LOADERS[name] = loader
+
+
+def same_code(known: object, other: object) -> bool:
+    """Tell whether two are one, or one that was defined anew, as in a notebook."""
+    place = [
+        (getattr(x, "__module__", 0), getattr(x, "__qualname__", x))
+        for x in (known, other)
+    ]
+    return known is other or place[0] == place[1]
 
 
 def load(name: str, **options: object) -> Dataset:

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import product
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairret.dataset import dataset_names
 from fairret.errors import FairretError
 from fairret.experiment.methods import METHODS, Method
+from fairret.experiment.plugins import (
+    Plugin,
+    PluginError,
+    import_plugins,
+    read_plugin,
+)
 from fairret.experiment.toml import ConfigError, Document, Place
+from fairret.experiment.trainings import read_trainings
 from fairret.statistic import get_statistic, statistic_names
 from fairret.statistic.registry import name_of
 from fairret.training import TrainingSettings
 
-TOP = ("name", "datasets", "statistics", "seeds", "traits", "training", "method")
+TOP = (
+    "name",
+    "plugins",
+    "datasets",
+    "statistics",
+    "seeds",
+    "traits",
+    "training",
+    "method",
+)
 TRAITS = ("all", "single")
 SEEDS = 2**32  # NumPy and scikit-learn take none beyond
-TRAINING: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "epochs": (lambda x: x >= 1, "be at least 1"),
-    "warm_up": (lambda x: x >= 0, "be at least 0"),
-    "batch": (lambda x: x >= 1, "be at least 1"),
-    "learning_rate": (lambda x: 0 < x < math.inf, "be a positive number"),
-    "hidden": (
-        lambda x: x and all(type(width) is int and width >= 1 for width in x),
-        "be a list of whole numbers of at least 1",
-    ),
-    "validation": (lambda x: 0 <= x < 1, "be at least 0 and below 1"),
-    "stratified": (lambda x: True, ""),
-}
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Experiment:
     traits: tuple[str, ...]
     trainings: tuple[TrainingSettings, ...]
     methods: tuple[MethodGrid, ...]
+    plugins: tuple[Plugin, ...] = ()
 
     @property
     def training(self) -> TrainingSettings:
@@ -63,6 +67,8 @@ class Experiment:
 
 def read_experiment(path: str | Path) -> Experiment:
     """Read a file, and check all of it before anything is trained.
+
+    The plugins that it names are imported.
 
     Raises:
         ConfigError: If a key, dataset, method or statistic is unknown, or a value is
@@ -79,7 +85,8 @@ class _Reader:
 
     def experiment(self) -> Experiment:
         self._document.check_keys(self._table, TOP, Place(""))
-        trainings, methods = self._trainings(), self._methods()
+        plugins = self._plugins()  # first: the rest may name what they bring
+        trainings, methods = read_trainings(self._document), self._methods()
         seeds = self._list("seeds", int)
         if not all(0 <= seed < SEEDS for seed in seeds):
             words = f"be numbers of at least 0 and below {SEEDS}"
@@ -98,7 +105,22 @@ class _Reader:
             traits=self._choices("traits", TRAITS, ("all",)),
             trainings=trainings,
             methods=methods,
+            plugins=plugins,
         )
+
+    def _plugins(self) -> tuple[Plugin, ...]:
+        if "plugins" not in self._table:
+            return ()
+        found = []
+        for name in self._list("plugins", str):
+            try:
+                plugin = read_plugin(self._document.folder / name)
+                import_plugins([plugin])
+            except PluginError as error:
+                at = self._document.at("plugins", Place(""), name)
+                raise ConfigError(f"{at}: {error}") from error
+            found.append(plugin)
+        return tuple(found)
 
     def _statistics(self) -> tuple[str, ...]:
         names = []
@@ -112,45 +134,6 @@ class _Reader:
                 at = self._document.at("statistics", Place(""), name)
                 raise ConfigError(f"{at}: {error}") from error
         return tuple(dict.fromkeys(names))
-
-    def _trainings(self) -> tuple[TrainingSettings, ...]:
-        given, place = self._table.get("training", {}), Place("training")
-        if not isinstance(given, dict):
-            self._document.fail("training", "be a table, as `[training]`", repr(given))
-        self._document.check_keys(
-            given, [x.name for x in fields(TrainingSettings)], place
-        )
-        axes = {key: self._setting(key, value) for key, value in given.items()}
-        found = []
-        for values in product(*axes.values()):
-            settings = TrainingSettings(**dict(zip(axes, values, strict=True)))
-            if settings.epochs <= settings.warm_up:
-                words = (
-                    f"be above `warm_up`, {settings.warm_up}, or no fairness term "
-                    "counts"
-                )
-                self._document.fail("epochs", words, repr(settings.epochs), place)
-            found.append(settings)
-        return tuple(dict.fromkeys(found))
-
-    def _setting(self, key: str, given: object) -> tuple[Any, ...]:
-        """Read a setting; a list of them is an axis of the grid."""
-        place = Place("training")
-        kind = type(getattr(TrainingSettings(), key))
-        wanted: Any = {tuple: list, float: (int, float)}.get(kind, kind)
-        values = given if isinstance(given, list) and kind is not tuple else [given]
-        allowed, words = TRAINING[key]
-        for value in values:
-            wrong = isinstance(value, bool) != (kind is bool)
-            if wrong or not isinstance(value, wanted):
-                self._document.fail(
-                    key, f"be of type {kind.__name__}", repr(value), place
-                )
-            if not allowed(value):
-                self._document.fail(key, words, repr(value), place)
-        if not values:
-            self._document.fail(key, "have at least one value", repr(given), place)
-        return tuple(kind(value) for value in values)  # 1 and 1.0 have the same key
 
     def _methods(self) -> tuple[MethodGrid, ...]:
         given = self._table.get("method")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fairret.baseline import AdversarialDebiasingLoss, HSICLoss, PRemoverLoss
+from fairret.dataset.catalogue import NameTakenError, same_code
+from fairret.errors import ArgumentError
 from fairret.experiment.peers import (
     Fitted,
     check_fairlearn,
@@ -210,3 +212,29 @@ METHODS = {
         ),
     )
 }
+
+
+def register_method(method: Method) -> None:
+    """Make a method of one's own known by its name, to experiments' files.
+
+    Raises:
+        ArgumentError: If it is no :class:`Method`, or has neither `make` nor `fit`.
+        NameTakenError: If another method has its name.
+    """
+    if not isinstance(method, Method):
+        raise ArgumentError(
+            f"`method` must be a `Method`; got {type(method).__name__}. Pass "
+            "`Method(name, make)`."
+        )
+    if not method.name or method.plain:
+        raise ArgumentError(
+            "`method` must have a name, and `make` or `fit`; got "
+            f"{method.name!r} without. Pass `Method(name, make)`."
+        )
+    known = METHODS.get(method.name, method)
+    if not (same_code(known.make, method.make) and same_code(known.fit, method.fit)):
+        raise NameTakenError(
+            f"`name` must be that of no other method; got {method.name!r}, which "
+            "there is. Choose another name."
+        )
+    METHODS[method.name] = method

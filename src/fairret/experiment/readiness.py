@@ -5,15 +5,16 @@ Its want is not the failure of a run: nothing is stored, and the command ends.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable
 
 from fairret.dataset import Dataset, load
 from fairret.errors import DataFileError, FairretError, MissingExtraError
+from fairret.experiment.describe import describe
 from fairret.experiment.grid import Run
 from fairret.experiment.methods import METHODS
+from fairret.experiment.plugins import PluginError
 
-NOT_READY = (DataFileError, MissingExtraError)
+NOT_READY = (DataFileError, MissingExtraError, PluginError)
 
 
 def load_dataset(name: str) -> Dataset:
@@ -24,7 +25,7 @@ def load_dataset(name: str) -> Dataset:
         MissingExtraError: If a package is not installed.
     """
     try:
-        return load(name)
+        data = load(name)
     except FairretError:
         raise
     except Exception as error:  # a loader may be anybody's
@@ -32,6 +33,12 @@ def load_dataset(name: str) -> Dataset:
             f"`datasets` must load; the loader of {name!r} ended with "
             f"{describe(error)}. Correct it, or leave the dataset out."
         ) from error
+    if not isinstance(data, Dataset):
+        raise DataFileError(
+            f"`datasets` must load as a `fairret.dataset.Dataset`; the loader of "
+            f"{name!r} gave {type(data).__name__}. `make_dataset` makes one."
+        )
+    return data
 
 
 def check_ready(datasets: Iterable[str], methods: Iterable[str]) -> None:
@@ -55,14 +62,3 @@ def needs_of(runs: Iterable[Run]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(x for x, _ in both)), tuple(
         dict.fromkeys(x for _, x in both)
     )
-
-
-def describe(error: BaseException) -> str:
-    """Say what was raised, and in which line of which file."""
-    if isinstance(error, SyntaxError) and error.filename:
-        name, line, said = error.filename, error.lineno, error.msg
-    else:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        name, line, said = last.filename, last.lineno, str(error)
-    where = f"{name.rsplit('/', 1)[-1]}:{line}"
-    return f"{type(error).__name__}: {said} ({where})"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
-from fairret.errors import ArgumentError, MissingExtraError
-from fairret.experiment.cluster import WorkerLostError, on_cluster
+from fairret.errors import ArgumentError
+from fairret.experiment.cluster import on_cluster
+from fairret.experiment.cores import on_cores
 from fairret.experiment.grid import Run
+from fairret.experiment.plugins import Plugin
 from fairret.experiment.readiness import check_ready, needs_of
 from fairret.experiment.store import LEASE, Store, StoreError
-from fairret.experiment.work import Outcome, work
+from fairret.experiment.work import Outcome, with_plugins, work
 
 Backend: TypeAlias = Literal["local", "dask"]
 
@@ -34,6 +35,7 @@ def run_missing(
     jobs: int = 1,
     backend: Backend = "local",
     scheduler: str | None = None,
+    plugins: Sequence[Plugin] = (),
     on_progress: Callable[[Progress, Outcome | None], object] | None = None,
     work: Callable[[Run], Outcome] = work,
 ) -> Progress:
@@ -45,6 +47,7 @@ def run_missing(
         jobs: How many to train at a time; a cluster trains one in each thread.
         backend: "local" for processes of this machine, "dask" for a cluster.
         scheduler: Address of the cluster.
+        plugins: Those of the experiment, for the workers to import.
         on_progress: Is called after every run.
         work: Does a run.
 
@@ -67,8 +70,9 @@ def run_missing(
     tell = (lambda progress, last: None) if on_progress is None else on_progress
     tell(progress, None)
     claimed = (run for run in missing if store.claim(run))
-    check = partial(check_ready, *needs_of(missing))
-    outcomes = _outcomes(backend, scheduler, jobs, check, work, claimed)
+    check = partial(with_plugins, plugins, check_ready, *needs_of(missing))
+    do = partial(with_plugins, plugins, work)
+    outcomes = _outcomes(backend, scheduler, jobs, check, do, claimed)
     with _signs_of_life(store), closing(outcomes) as each:
         for outcome in each:
             if outcome.reason is None:
@@ -118,38 +122,4 @@ def _outcomes(
     if jobs == 1:
         yield from map(work, runs)
     else:
-        yield from _on_cores(jobs, work, runs)
-
-
-def _on_cores(
-    jobs: int, work: Callable[[Run], Outcome], runs: Iterator[Run]
-) -> Generator[Outcome]:
-    try:
-        from joblib import Parallel, delayed, parallel_config
-        from joblib.externals.loky.process_executor import BrokenProcessPool
-    except ImportError:
-        raise MissingExtraError(
-            "`jobs` above 1 needs joblib, which is not installed. Run `pip install "
-            "'fairret[experiment]'`."
-        ) from None
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = Parallel(
-            n_jobs=jobs,
-            pre_dispatch="n_jobs",
-            batch_size=1,  # else a quick run waits for others before it is kept
-            return_as="generator_unordered",
-        )
-    tasks = parallel(delayed(work)(run) for run in runs)
-    try:
-        for outcome in tasks:  # noqa: UP028, which would close it before `finally`
-            yield outcome
-    except BrokenProcessPool as error:
-        raise WorkerLostError(
-            "`jobs` must leave every process enough memory; one of "
-            f"{jobs} was lost (killed, perhaps for want of memory). What was finished "
-            "is stored: start again, with fewer jobs."
-        ) from error
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib says that the rest is not trained
-            tasks.close()
+        yield from on_cores(jobs, work, runs)

@@ -37,7 +37,7 @@ class Document:
     """
 
     def __init__(self, path: Path) -> None:
-        self.name = path.name
+        self.name, self.folder = path.name, path.parent
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 
 from fairret.dataset import Dataset
 from fairret.errors import FairretError
+from fairret.experiment.describe import describe
 from fairret.experiment.grid import Run
 from fairret.experiment.methods import METHODS, Task
 from fairret.experiment.peers import Fitted
-from fairret.experiment.readiness import NOT_READY, describe, load_dataset
+from fairret.experiment.plugins import Plugin, import_plugins
+from fairret.experiment.readiness import NOT_READY, load_dataset
 from fairret.statistic import get_statistic
 from fairret.training import (
     Split,
@@ -26,6 +29,7 @@ from fairret.training import (
     warm_up,
 )
 
+T = TypeVar("T")
 ONE_AT_A_TIME = threading.Lock()  # torch's seed is the process's; Dask has threads
 MEASURED = ("pr", "tpr", "ppv", "fn_fp")  # those of the paper, for every run
 
@@ -73,6 +77,16 @@ def _rows(name: str, seed: int, settings: TrainingSettings, traits: str) -> Spli
 def _warm_up(name: str, seed: int, settings: TrainingSettings, traits: str) -> WarmUp:
     """Warm up once for all methods: runs come dataset by dataset."""
     return warm_up(_rows(name, seed, settings, traits), settings, seed=seed)
+
+
+def with_plugins(
+    plugins: Sequence[Plugin], function: Callable[..., T], *arguments: object
+) -> T:
+    """Call a function in a process that may not have the plugins yet."""
+    if import_plugins(plugins):  # what was loaded may be from an older one
+        for cached in (_load, _split, _warm_up):
+            cached.cache_clear()
+    return function(*arguments)
 
 
 def work(run: Run) -> Outcome:
