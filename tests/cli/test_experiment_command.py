@@ -1,9 +1,9 @@
 """The commands `run` and `results`: exit codes, messages, and what they leave."""
 
 import re
+import sys
 import time
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -64,23 +64,6 @@ def test_run_trains_what_is_missing_and_tells(file):
     assert more.stdout.startswith("6 runs: 2 done now, 0 failed, 4 were there before")
 
 
-def test_results_are_printed_and_exported(file):
-    call("run", "grid.toml")
-    shown = call("results", "grid.toml")
-    assert shown.exit_code == 0
-    rows = shown.stdout.splitlines()[2:]
-    assert [row.split()[:7] for row in rows] == [
-        ["synthetic", "Unfair", "all", "all", "0", "2", rows[0].split()[6]],
-        ["synthetic", "Norm", "pr", "all", "0.5", "2", rows[1].split()[6]],
-    ]
-    for name, read in (("all.csv", pd.read_csv), ("all.parquet", pd.read_parquet)):
-        result = call("results", "grid.toml", "--output", name)
-        assert result.stdout == f"4 of 4 runs written to {name}.\n"
-        table = read(name)
-        assert table["key"].tolist() == [run.key for run in runs(file)]
-        assert table["test/auroc"].between(0.3, 1).all()
-
-
 def test_store_may_be_elsewhere(file, tmp_path):
     place = tmp_path / "deeper" / "other.sqlite"
     assert call("run", "grid.toml", "--store", place).exit_code == 0
@@ -94,13 +77,58 @@ def test_failures_are_told_and_tried_again_on_request(file):
     failed, *_ = runs(file)
     store.fail(failed, "no luck [red]")
     done = call("run", "grid.toml")
-    assert done.exit_code == 0
-    assert done.stdout.startswith("4 runs: 3 done now, 0 failed, 1 were there before")
+    assert done.exit_code == 1  # also where it has failed before
+    assert done.stdout.startswith(
+        "4 runs: 3 done now, 0 failed, 1 were there before (1 as failed). Results"
+    )
+    assert done.stderr == (
+        "Failed, 1 run: no luck [red]\n"
+        "Remove the cause, then pass `--retry` to train them again.\n"
+    )
     shown = call("results", "grid.toml").stdout
     assert "Failed: synthetic Unfair 0 seed 0: no luck [red]\n" in shown
     retried = call("run", "grid.toml", "--retry")
+    assert (retried.exit_code, retried.stderr) == (0, "")
     assert retried.stdout.startswith("4 runs: 1 done now, 0 failed, 3 were there")
     assert "Failed" not in call("results", "grid.toml").stdout
+
+
+def test_reasons_of_failures_are_told_with_their_counts(file):
+    text = FILE.replace("0, 1]", "0, 1, 2, 3, 4, 5]").replace("0.5", "0.5, 1, 2")
+    file.write_text(text)
+    store = Store(file.with_suffix(".sqlite"))
+    all_runs = runs(file)
+    for k, run in enumerate(all_runs):
+        store.fail(run, "it diverged" if k < 15 else f"reason {k}")
+    result = call("run", "grid.toml")
+    assert result.exit_code == 1
+    lines = result.stderr.splitlines()
+    assert lines[:2] == ["Failed, 15 runs: it diverged", "Failed, 1 run: reason 15"]
+    assert lines[5].startswith("Failed, 5 runs, for 5 other reasons: `fairret results")
+    assert len(lines) == 7
+
+
+def test_run_that_fails_now_has_exit_code_1(file):
+    file.write_text(FILE.replace("epochs = 3", "epochs = 3\nlearning_rate = 1e30"))
+    result = call("run", "grid.toml")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("4 runs: 0 done now, 4 failed, 0 were there before")
+    assert "`strength` must leave the loss finite" in result.stderr
+    assert result.stderr.endswith("pass `--retry` to train them again.\n")
+
+
+def test_missing_data_leave_nothing_and_the_same_command_works_later(
+    file, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FAIRRET_DATA_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    file.write_text(FILE.replace('["synthetic"]', '["synthetic", "lawschool"]'))
+    result = call("run", "grid.toml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.fullmatch(r"fairret: .*FAIRRET_DATA_HOME.*\n", result.stderr)
+    assert Store(file.with_suffix(".sqlite")).status() == {}
+    file.write_text(FILE)
+    assert call("run", "grid.toml").stdout.startswith("4 runs: 4 done now, 0 failed")
 
 
 def test_runs_of_another_runner_are_told(file):
@@ -150,14 +178,6 @@ def test_wrong_use_is_told_in_one_line_with_exit_code_2(arguments, words):
     assert result.stderr.startswith("fairret: ")
     assert words in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_export_that_cannot_be_written_has_exit_code_2(file):
-    Store(file.with_suffix(".sqlite"))
-    for name, words in (("a.xls", ".csv or .parquet"), ("no/where.csv", "'no'")):
-        result = call("results", "grid.toml", "--output", name)
-        assert result.exit_code == 2
-        assert words in result.stderr
 
 
 def test_bar_shows_how_many_and_the_time_left(file):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +23,7 @@ from fairret.cli.console import error_exit, stdout_console
 from fairret.errors import FairretError
 from fairret.experiment import Progress as Count
 from fairret.experiment import (
+    Run,
     Store,
     StoreError,
     read_experiment,
@@ -30,10 +32,20 @@ from fairret.experiment import (
 )
 from fairret.experiment.hypervolume import volume_table, volumes
 from fairret.experiment.store import LEASE
-from fairret.experiment.summary import export, failures, frame, restore, summary_table
+from fairret.experiment.summary import (
+    export,
+    export_volumes,
+    exported,
+    failures,
+    frame,
+    reasons,
+    summary_table,
+)
 from fairret.experiment.work import Outcome
 
 FILE = Annotated[Path, typer.Argument(help="A TOML file that says what to compare.")]
+FAILED = 1
+SHOWN = 5  # reasons of failures
 STORE = Annotated[
     Path | None,
     typer.Option(help="SQLite file of the results; by default beside FILE."),
@@ -64,7 +76,11 @@ def run(
         bool, typer.Option("--retry", help="Try failed runs once more.")
     ] = False,
 ) -> None:
-    """Train what the store lacks; stopped at any moment, the same command goes on."""
+    """Train what the store lacks; stopped at any moment, the same command goes on.
+
+    Exit codes: 0 done, 1 a run of the file has failed, now or before, 2 something is
+    wrong with the file, the options, the data or the packages.
+    """
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}", markup=False),
@@ -78,7 +94,8 @@ def run(
         disable=not console.is_terminal,
     )
     try:
-        runs = runs_of(read_experiment(file))
+        wanted = read_experiment(file)
+        runs = runs_of(wanted)
         results = Store(store_of(file, store))
         if retry:
             results.forget_failures(runs)
@@ -96,14 +113,18 @@ def run(
                 jobs=jobs,
                 backend=backend.value,
                 scheduler=scheduler,
+                plugins=wanted.plugins,
                 on_progress=tell,
             )
+        why = reasons(results, runs)
     except FairretError as error:
         error_exit(error)
+    failed_before = max(0, sum(n for _, n in why) - count.failed)
     left = count.total - count.done - count.failed
     typer.echo(
         f"{len(runs)} runs: {count.done} done now, {count.failed} failed, "
         f"{len(runs) - count.total} were there before"
+        + (f" ({failed_before} as failed)" if failed_before else "")
         + (f", {left} with another runner" if left else "")
         + f". Results are in {results.path}."
     )
@@ -113,6 +134,26 @@ def run(
             "claims end then.",
             err=True,
         )
+    if why:
+        _tell_failures(file, why)
+        raise typer.Exit(FAILED)
+
+
+def _tell_failures(file: Path, why: list[tuple[str, int]]) -> None:
+    """Say why runs have failed, and what to do."""
+    for reason, count in why[:SHOWN]:
+        typer.echo(f"Failed, {_runs(count)}: {reason}", err=True)
+    if rest := sum(count for _, count in why[SHOWN:]):
+        typer.echo(
+            f"Failed, {_runs(rest)}, for {len(why) - SHOWN} other reasons: `fairret "
+            f"results {file}` lists them.",
+            err=True,
+        )
+    typer.echo("Remove the cause, then pass `--retry` to train them again.", err=True)
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def results(
@@ -134,7 +175,10 @@ def results(
         ),
     ] = False,
 ) -> None:
-    """Print the means over the seeds, and export every run with all columns."""
+    """Print the means over the seeds, and export every run with all columns.
+
+    Exit codes: 0 done, 2 something is wrong with the file, the options or the store.
+    """
     try:
         wanted = read_experiment(file)
         runs = runs_of(wanted)
@@ -146,17 +190,48 @@ def results(
             )
         found = Store(path)
         if restore_from is not None:
-            count = restore(found, restore_from)
-            typer.echo(f"{count} runs taken from {restore_from}.")
-        if hypervolume:
+            _restore(found, runs, restore_from)
+        if not _tell_others(found, runs) and output is None:
+            typer.echo(
+                f"{path} has no run of {file}. Train with `fairret run {file}` first."
+            )
+        elif hypervolume:
             own = volumes(frame(found, runs), wanted.traits)
-            stdout_console().print(volume_table(own))
+            if output is not None:
+                count = export_volumes(own, output)
+                typer.echo(f"{count} volumes written to {output}.")
+            else:
+                stdout_console().print(volume_table(own))
         elif output is not None:
             count = export(found, runs, output)
             typer.echo(f"{count} of {len(runs)} runs written to {output}.")
         else:
-            stdout_console().print(summary_table(found, runs))
+            stdout_console().print(summary_table(found, runs, wanted.traits))
             for failed in failures(found, runs):
                 typer.echo(f"Failed: {failed}")
     except (FairretError, OSError) as error:
         error_exit(error)
+
+
+def _restore(store: Store, runs: Sequence[Run], path: Path) -> None:
+    rows = exported(path)
+    keys = {run.key for run in runs}
+    other = sum(key not in keys for key, _ in rows)
+    typer.echo(
+        f"{_runs(store.restore(rows))} taken from the {len(rows)} of {path}"
+        + (f"; {_runs(other)} of another version or configuration" if other else "")
+        + "."
+    )
+
+
+def _tell_others(store: Store, runs: Sequence[Run]) -> bool:
+    """Say what else is in a store; tell whether any of the runs is."""
+    keys = {run.key for run in runs}
+    found = [key in keys for key, _ in store.finished()]
+    if not all(found):
+        typer.echo(
+            f"{store.path} also has {_runs(found.count(False))} of another version or "
+            "configuration.",
+            err=True,
+        )
+    return any(found)
