@@ -42,6 +42,15 @@ def logged(run):
     return instant(run)
 
 
+def never_ends(run):
+    """Tell again and again that it is there; five minutes are ever."""
+    for _ in range(3000):
+        with Path(os.environ[LOG]).open("a") as file:
+            file.write(f"{run.seed}\n")
+        time.sleep(0.1)
+    return instant(run)
+
+
 def every_third_fails(run):
     return Outcome(run, 0.0, {}, "no luck") if run.seed % 3 == 1 else instant(run)
 

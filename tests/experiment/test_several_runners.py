@@ -1,5 +1,6 @@
 """Runners that are killed, and two at a time: nothing is lost or trained twice."""
 
+import os
 import sqlite3
 import time
 from collections import Counter
@@ -50,6 +51,34 @@ def test_killed_runner_loses_the_runs_in_flight_and_the_same_command_goes_on(
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     db.close()
+
+
+WATCHED = """
+import sys
+from pathlib import Path
+from fairret.experiment import Store, run_missing
+from toy_work import *
+run_missing(toy_runs(2), Store(Path(sys.argv[1])), work=never_ends, jobs=2)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process has no new parent there")
+def test_workers_of_a_killed_runner_end_with_it(tmp_path):
+    log = tmp_path / "log"
+    runner = start(WATCHED, tmp_path / "x.sqlite", **{toy_work.LOG: str(log)})
+    limit = time.monotonic() + 60
+    while len(set(begun(log))) < 2 and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert len(set(begun(log))) == 2  # both workers are at it
+    runner.kill()  # and none of those that it has started
+    limit = time.monotonic() + 20
+    silent = False
+    while not silent and time.monotonic() < limit:
+        before = log.stat().st_size
+        time.sleep(1)
+        silent = log.stat().st_size == before
+    kill(runner)  # cleans up where they have not ended
+    assert silent
 
 
 def test_two_runners_train_each_run_exactly_once(tmp_path):
