@@ -16,7 +16,7 @@ from fairret.experiment.grid import Run
 from fairret.experiment.hypervolume import Volume
 from fairret.experiment.methods import METHODS
 from fairret.experiment.store import Finished, Store
-from fairret.experiment.trade_off import variants_of
+from fairret.experiment.trade_off import variants_of, ways_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,6 +198,7 @@ def summary_table(
     data = frame(store, runs)
     if data.empty:
         return table
+    data = data.assign(training=ways_of(data))
     ways = variants_of(list(dict.fromkeys(data["training"])))
     for settings, own in data.groupby(list(SETTINGS), sort=False):
         done = own[own["status"] == "done"]
