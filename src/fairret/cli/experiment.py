@@ -225,10 +225,10 @@ def _restore(store: Store, runs: Sequence[Run], path: Path) -> None:
 
 
 def _tell_others(store: Store, runs: Sequence[Run]) -> bool:
-    """Say what else is in a store; tell whether any of the runs is."""
+    """Say what else is in a store that lacks some; tell whether any is there."""
     keys = {run.key for run in runs}
     found = [key in keys for key, _ in store.finished()]
-    if not all(found):
+    if found.count(True) < len(keys) and not all(found):
         typer.echo(
             f"{store.path} also has {_runs(found.count(False))} of another version or "
             "configuration.",
