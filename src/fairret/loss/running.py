@@ -5,6 +5,8 @@ row i alone. So they are kept, and each batch moves them by a part of the Newton
 that it would take: the part that it has in the memory. The Hessian is a running mean.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -15,13 +17,27 @@ from fairret.loss.memory import Memory, memory_of
 from fairret.loss.nearest import matrix_of, measure, read_coefficients
 from fairret.projection.linear import Gram, solve_known
 from fairret.projection.matrix import Matrix
-from fairret.statistic.constraint import constrain, fix
-from fairret.statistic.memberships import add_up, read_memberships
+from fairret.statistic.constraint import Constraint, Line, constrain, fix
+from fairret.statistic.memberships import Memberships, add_up, read_memberships
 from fairret.statistic.sums import over_all, summands
 
 REMEMBERED = ("weight", "num", "den", "nu", "gram", "size", "square", "f_den")
 ROWS_EACH = 4  # rows for every constraint after which the Hessian counts for half
 ACCURACY = 1e-2  # of a Newton step where it is iterated; the Hessian is a rough one
+
+
+class _Posed(NamedTuple):
+    """A batch as a part of the problem of all rows."""
+
+    scores: Scores
+    s: Memberships
+    share: Tensor  # (1,), of the batch in the running means
+    alone: bool  # whether the batch is as long as the memory
+    p: Tensor  # (n,), weights relative to the mean weight of all rows
+    line: Line  # (K, n) each
+    den: Tensor  # (K,), the overall denominator
+    parity: Constraint
+    a: Matrix
 
 
 @torch.no_grad()
@@ -38,37 +54,76 @@ def measure_running(
 
     A batch as long as the memory stands for itself, and is remembered.
     """
+    posed = _pose(batch, memory)
+    nu = memory.recall("nu", posed.parity.b.flatten())
+    if posed.alone:
+        found = measure(
+            batch, divergence, gradient=gradient, tol=tol, max_iter=max_iter
+        )
+        nu = torch.where(found.nu.isfinite(), found.nu, nu)
+        _follow(batch, posed, divergence, memory, nu)
+        memory.keep("nu", nu)
+        return found.loss, found.slope
+
+    moved, f_den = _follow(batch, posed, divergence, memory, nu)
+    nu = torch.where(moved.isfinite(), moved, nu)
+    memory.keep("nu", nu)
+    f, _ = divergence.minimise(posed.scores, posed.a.spread(nu))
+    value, pull = divergence.measure(f, posed.scores)
+    (loss,) = batch.over.total(posed.p @ value)
+    slope = posed.p * pull  # step (ii) holds f* fixed
+    if gradient == "exact" and batch.target is None:
+        in_c = -(nu.view_as(f_den) * f_den).sum(-1)
+        of_c = posed.p * posed.line.beta / posed.den.unsqueeze(-1)
+        slope = slope + (in_c @ of_c) * posed.scores.h * posed.scores.k
+    # NaN in the inputs, seen only here on other devices, must not look like a loss
+    return loss.clamp_min(0) + 0 * moved.sum(), slope * batch.over.size
+
+
+def _pose(batch: Batch, memory: Memory) -> _Posed:
+    """Pose the problem at the running mean of c."""
     over = batch.over
     scores = scores_of(batch.pred)
     s = read_memberships(batch.s, batch.pred.dtype)
-    rows = summands(scores.h, batch.w, batch.coef)
     w = torch.ones_like(scores.h) if batch.w is None else batch.w
-    n, *sums = over.total(w.new_full((), len(w)), w.sum()[None], *over_all(rows))
-    exact = (len(w) if over.size == 1 else n.item()) >= memory.rows
+    overall = over_all(summands(scores.h, batch.w, batch.coef))
+    n, *sums = over.total(w.new_full((), len(w)), w.sum()[None], *overall)
+    alone = (len(w) if over.size == 1 else n.item()) >= memory.rows
     n = n.clamp_min(1)
     share = memory.share_of(n, *sums)
     weight, num, den = (
         memory.mix(name, x / n, share)
-        for name, x in zip(REMEMBERED[:3], sums, strict=True)
+        for name, x in zip(("weight", "num", "den"), sums, strict=True)
     )
     weight = weight.clamp_min(torch.finfo(w.dtype).tiny)
     den = (den / weight).masked_fill(den == 0, 1)
     c = num / weight / den if batch.target is None else batch.target
-
     p = w / (n * weight)
     line = fix(batch.coef, c)
     everybody = torch.ones(len(c), batch.s.shape[1], dtype=torch.bool, device=c.device)
     parity = constrain(line, s, p, everybody)
     a = matrix_of(parity, s)
-    nu = memory.recall("nu", parity.b.flatten())
-    if exact:
-        found = measure(
-            batch, divergence, gradient=gradient, tol=tol, max_iter=max_iter
-        )
-        nu = torch.where(found.nu.isfinite(), found.nu, nu)
-    f, rate = _minimise(divergence, scores, a, nu)
-    hessian = Gram(a, p * rate, len(nu), over, exact=True)
-    half, g, size, square, f_den = over.total(
+    return _Posed(scores, s, share, alone, p, line, den, parity, a)
+
+
+def _follow(
+    batch: Batch,
+    posed: _Posed,
+    divergence: SmoothDivergence,
+    memory: Memory,
+    nu: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Remember what the batch says at these multipliers, and where it moves them.
+
+    Also gives the denominators of the nearest scores, `(K, d_s)`.
+    """
+    scores, s, share, _, p, _, _, parity, a = posed
+    f, rate = divergence.minimise(scores, a.spread(nu))
+    # at a bound a score does not move, but would on its way back: a Hessian that
+    # forgets this throws the multipliers from one end to the other
+    rate = torch.maximum(rate, 1 / divergence.curvature(*scores[1:], scores))
+    hessian = Gram(a, p * rate, len(nu), batch.over, exact=True)
+    half, g, size, square, f_den = batch.over.total(
         hessian.summand(),
         parity.b.flatten() + a.collect(p * f),
         parity.size.flatten(),
@@ -79,38 +134,10 @@ def measure_running(
     size = memory.mix("size", size, share)
     square = memory.mix("square", square, share)
     f_den = memory.mix("f_den", f_den, share)
-    if exact:
-        memory.keep("nu", nu)
-        return found.loss, found.slope
     # what t = nu a of a typical row may be
     farthest = divergence.farthest * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
     moved = nu + share * _newton_step(gram, g, memory)
-    moved = torch.maximum(torch.minimum(moved, farthest), -farthest)
-    nu = torch.where(moved.isfinite(), moved, nu)
-    memory.keep("nu", nu)
-
-    f, _ = divergence.minimise(scores, a.spread(nu))
-    value, pull = divergence.measure(f, scores)
-    (loss,) = over.total(p @ value)
-    slope = p * pull  # step (ii) holds f* fixed
-    if gradient == "exact" and batch.target is None:
-        in_c = -(nu.view_as(f_den) * f_den).sum(-1)
-        of_c = p * line.beta / den.unsqueeze(-1)
-        slope = slope + (in_c @ of_c) * scores.h * scores.k
-    # NaN in the inputs, seen only here on other devices, must not look like a loss
-    return loss.clamp_min(0) + 0 * g.sum(), slope * over.size
-
-
-def _minimise(
-    divergence: SmoothDivergence, scores: Scores, a: Matrix, nu: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Give the nearest scores, and how much they would move on their way to h.
-
-    At a bound they do not move at all; a Hessian that forgets the way back would throw
-    the multipliers from one end to the other.
-    """
-    f, rate = divergence.minimise(scores, a.spread(nu))
-    return f, torch.maximum(rate, 1 / divergence.curvature(*scores[1:], scores))
+    return torch.maximum(torch.minimum(moved, farthest), -farthest), f_den
 
 
 def _newton_step(gram: Tensor, g: Tensor, memory: Memory) -> Tensor:
