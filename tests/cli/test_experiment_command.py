@@ -5,44 +5,13 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
 
-from fairret.cli.app import app
 from fairret.experiment import Store, read_experiment, runs_of
 from people import people
 from processes import finish, kill, start
+from small_grid import FILE, call
 
 MAIN = "from fairret.cli import main; main()"
-FILE = """\
-datasets = ["synthetic"]
-statistics = ["pr"]
-seeds = [0, 1]
-
-[training]
-epochs = 3
-warm_up = 1
-batch = 2000
-hidden = [6]
-
-[[method]]
-name = "Unfair"
-
-[[method]]
-name = "Norm"
-strengths = [0.5]
-"""
-
-
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "grid.toml"
-    path.write_text(FILE)
-    return path
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def runs(file):

@@ -2,43 +2,12 @@
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from fairret.cli.app import app
 from fairret.experiment import Store, read_experiment, runs_of
+from small_grid import FILE, call
 
-FILE = """\
-datasets = ["synthetic"]
-statistics = ["pr"]
-seeds = [0, 1]
-
-[training]
-epochs = 3
-warm_up = 1
-batch = 2000
-hidden = [6]
-
-[[method]]
-name = "Unfair"
-
-[[method]]
-name = "Norm"
-strengths = [0.5]
-"""
 BASELINE = FILE + '\n[[method]]\nname = "HSIC"\nstrengths = [1]\n'
 OTHER = "of another version or configuration."
-
-
-@pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "grid.toml"
-    path.write_text(FILE)
-    return path
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def runs(file):

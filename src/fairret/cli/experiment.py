@@ -64,6 +64,22 @@ def store_of(file: Path, store: Path | None) -> Path:
     return store or file.with_suffix(".sqlite")
 
 
+def _progress_bar() -> Progress:
+    """Show how many runs are done and how long the rest takes, on a terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        speed_estimate_period=math.inf,  # a run may take longer than the usual 30 s
+        disable=not console.is_terminal,
+    )
+
+
 def run(
     file: FILE,
     store: STORE = None,
@@ -81,18 +97,7 @@ def run(
     Exit codes: 0 done, 1 a run of the file has failed, now or before, 2 something is
     wrong with the file, the options, the data or the packages.
     """
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        speed_estimate_period=math.inf,  # a run may take longer than the usual 30 s
-        disable=not console.is_terminal,
-    )
+    bar = _progress_bar()
     try:
         wanted = read_experiment(file)
         runs = runs_of(wanted)
