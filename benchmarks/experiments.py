@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import peer
 import torch
 from report import Row, duration, verdict
 
@@ -38,7 +37,6 @@ def trainings(epochs: int) -> list[Row]:
     for _ in range(3):
         times["plain"].append(train(rows, None, 0.0, settings, seed=0).seconds)
         times["ours"].append(train(rows, term, 1.0, settings, seed=0).seconds)
-    os.environ["FAIRRET_PEERS"] = str(peer.FOLDER.parent)
     theirs = train_released(rows, "KLProjectionLoss", "pr", 1.0, settings, seed=0)[1]
     plain, ours = (statistics.median(times[name]) for name in ("plain", "ours"))
     name = f"{data.card.title}, {epochs} epochs"

@@ -11,10 +11,12 @@ from typing import Any
 
 from measure import Block
 
+from fairret.errors import MissingExtraError
 from fairret.experiment import released
 
 HERE = Path(__file__).parent
-FOLDER = HERE / ".peers" / "fairret-0.1.3"
+os.environ.setdefault(released.HOME, str(HERE / ".peers"))
+FOLDER = released.folder()
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -25,8 +27,8 @@ class PeerError(RuntimeError):
 def install() -> None:
     """Install the released package, unless it is there."""
     try:
-        released.install(FOLDER)
-    except released.ReleasedError as error:
+        released.install()
+    except MissingExtraError as error:
         raise PeerError(str(error)) from error
 
 

@@ -105,7 +105,9 @@ def _other_ways(rounds: int) -> list[Row]:
         ("KL projection", KLProjectionLoss("pr")),
     ):
         plain, compiled = Trainer(fairret, data), Trainer(fairret, data)
-        compiled.loss = torch.compile(compiled.loss, fullgraph=True)
+        compiled.loss = torch.compile(  # type: ignore[method-assign]
+            compiled.loss, fullgraph=True
+        )
         mixed = Autocast(Trainer(fairret, data))
         for way, other in (("compiled", compiled), ("autocast", mixed)):
             steps = {"plain": plain, way: other}

@@ -50,7 +50,7 @@ class Trainer:
 
     def __init__(self, fairret: FairnessLoss | None, data: Batches) -> None:
         self.fairret = fairret
-        self.model = network()
+        self.model: nn.Module = network()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=LEARNING_RATE)
         columns = [torch.from_numpy(x) for x in (data.feat, data.sens, data.label)]
         self.batches = cycle(zip(*columns, strict=True))
@@ -66,7 +66,7 @@ class Trainer:
 
     def loss(self, feat: Tensor, sens: Tensor, label: Tensor) -> Tensor:
         """Compute the loss of a batch."""
-        logit = self.model(feat)
+        logit: Tensor = self.model(feat)
         loss = F.binary_cross_entropy_with_logits(logit, label)
         if self.fairret is not None:
             loss = loss + self.fairret(logit, sens, label)

@@ -5,10 +5,15 @@ Regularization Terms" (Buyl, Defrance and De Bie, ICLR 2024).
 """
 
 import importlib
+from typing import TYPE_CHECKING
 
 from fairret import loss, sensitive, statistic
 from fairret.loss import project
 from fairret.projection import Projection, Status
+
+if TYPE_CHECKING:  # what __getattr__ finds when it is asked for
+    from fairret import baseline, dataset, metric
+    from fairret.auditing import audit
 
 __version__ = "0.2.0"
 
