@@ -17,11 +17,17 @@ from samples import Batches, make
 from torch.nn.parallel import DistributedDataParallel
 from training_step import BATCH, BATCHES, COLUMNS, Trainer
 
-from fairret.loss import KLProjectionLoss, SmoothMaxLoss
+from fairret.loss import FairnessLoss, KLProjectionLoss, SmoothMaxLoss
 
 GROUPS = (400, 350, 250)  # of three traits
 MANY, PROCESSES = 2.5, 1.5  # targets
 STEPS = 8  # that processes take between two looks at the clock
+MESSAGE, NUMBERS = "message", 44  # the gap and half of the Hessian for d_s = 8
+TERMS: Mapping[str, Callable[[], FairnessLoss | None]] = {
+    "no term": lambda: None,
+    "SmoothMaxLoss": lambda: SmoothMaxLoss("pr"),
+    "KL projection": lambda: KLProjectionLoss("pr"),
+}
 
 
 def run(quick: bool) -> list[Row]:
@@ -30,7 +36,7 @@ def run(quick: bool) -> list[Row]:
     return [
         *_many_groups(rounds),
         *_other_ways(rounds),
-        _two_processes(8 if quick else 30),
+        *_two_processes(8 if quick else 30),
     ]
 
 
@@ -116,27 +122,35 @@ def _other_ways(rounds: int) -> list[Row]:
     return rows
 
 
-def _two_processes(rounds: int) -> Row:
+def _two_processes(rounds: int) -> list[Row]:
     """The same global batch in one process and in two, by the clock on the wall."""
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         gangs = [_start(context, size, Path(folder) / str(size)) for size in (1, 2)]
-        times: list[list[float]] = [[], []]
-        for round_ in range(rounds + 2):
-            for which in (0, 1) if round_ % 2 else (1, 0):
-                seconds = _step_all(gangs[which])
-                if round_ >= 2:
-                    times[which].append(seconds)
+        rows = [_speed_up(name, gangs, rounds) for name in TERMS]
+        message = [_take(gangs[1], MESSAGE) for _ in range(rounds)]
         for gang in gangs:
             for pipe in gang:
-                pipe.send(False)
+                pipe.send(None)
+    seconds = duration(statistics.median(message) / STEPS)
+    what = f"6 one message of {NUMBERS} numbers between two processes"
+    return [*rows, Row(what, seconds, "–", "–")]
+
+
+def _speed_up(name: str, gangs: list[list[Connection]], rounds: int) -> Row:
+    times: list[list[float]] = [[], []]
+    for round_ in range(rounds + 2):
+        for which in (0, 1) if round_ % 2 else (1, 0):
+            seconds = _take(gangs[which], name)
+            if round_ >= 2:
+                times[which].append(seconds)
     one, two = (statistics.median(x) / STEPS for x in times)
     low, gain, high = statistics.quantiles(
         [a / b for a, b in zip(*times, strict=True)], n=4, method="inclusive"
     )
     missed = [f"{gain / PROCESSES:.2f} of it"] if gain < PROCESSES else []
     return Row(
-        "6 step with KL on two processes, against one with the whole batch",
+        f"6 step on two processes, {name}, against one with the whole batch",
         duration(two),
         duration(one),
         f"{gain:.2f} × ({low:.2f} to {high:.2f})",
@@ -159,10 +173,11 @@ def _start(
     return pipes
 
 
-def _step_all(gang: list[Connection]) -> float:
+def _take(gang: list[Connection], what: str) -> float:
+    """Let all processes take some steps, and look at the clock."""
     start = time.perf_counter()
     for pipe in gang:
-        pipe.send(True)
+        pipe.send(what)
     for pipe in gang:
         pipe.recv()
     return time.perf_counter() - start
@@ -172,20 +187,24 @@ def _serve(rank: int, size: int, meet: str, pipe: Connection) -> None:
     torch.set_num_threads(1)
     data = make(BATCHES, BATCH, d_x=COLUMNS)
     own = slice(rank * BATCH // size, (rank + 1) * BATCH // size)
-    trainer = Trainer(
-        KLProjectionLoss("pr"), Batches(*(column[:, own] for column in data))
-    )
+    share = Batches(*(column[:, own] for column in data))
     if size > 1:
         dist.init_process_group(
             "gloo", init_method=f"file://{meet}", rank=rank, world_size=size
         )
-        trainer.model = DistributedDataParallel(trainer.model)
-    for _ in range(2 * BATCHES):
-        trainer()
-    pipe.send(True)
-    while pipe.recv():
-        for _ in range(STEPS):
+    numbers = torch.zeros(NUMBERS, dtype=torch.float64)
+    ways: dict[str, Callable[[], object]] = {MESSAGE: lambda: dist.all_reduce(numbers)}
+    for name, make_term in TERMS.items():
+        trainer = Trainer(make_term(), share)
+        if size > 1:
+            trainer.model = DistributedDataParallel(trainer.model)
+        for _ in range(2 * BATCHES):
             trainer()
+        ways[name] = trainer
+    pipe.send(True)
+    while what := pipe.recv():
+        for _ in range(STEPS):
+            ways[what]()
         pipe.send(True)
     if size > 1:
         dist.destroy_process_group()

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 CHUNK = 32_768  # columns whose weighted copy stays in the cache
+PAIRS = 2**20  # of places: more of them at a time leave the cache
 
 
 class Matrix(ABC):
@@ -90,10 +91,11 @@ class Sparse(Matrix):
         return (torch.take(nu, self._place) * self._value).sum(0)
 
     def gram(self, w: Tensor) -> Tensor:
-        m = self._m
+        m, q = self._m, len(self._place)
         gram = w.new_zeros(m * m)
-        columns = (torch.split(x, CHUNK, 1) for x in (self._place, self._value))
-        for place, value, v in zip(*columns, torch.split(w, CHUNK), strict=True):
+        size = max(1, min(CHUNK, PAIRS // (q * q)))
+        columns = (torch.split(x, size, 1) for x in (self._place, self._value))
+        for place, value, v in zip(*columns, torch.split(w, size), strict=True):
             pairs = self._pairs
             if pairs is None:
                 pairs = (place[:, None] * m + place[None]).flatten()

@@ -24,9 +24,10 @@ LEAST_DECREASE = 0.1  # of the share that the step promises
 class _Point(NamedTuple):
     nu: Tensor
     f: Tensor
-    rate: Tensor
+    gram: Gram  # minus the Hessian
     g: Tensor
     residual: Tensor
+    total: Tensor | None  # of the Gram matrix, if it came along with g
 
     def solution(self, iterations: int) -> Solution:
         return Solution(self.f, self.nu, self.g, self.residual, iterations)
@@ -39,17 +40,20 @@ def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _P
         rate = 1 / divergence.curvature(scores.h, scores.k, scores)
     else:
         f, rate = divergence.minimise(scores, problem.a.spread(nu))
-    g = problem.gap(f)
-    return _Point(nu, f, rate, g, problem.residual(g))
+    gram = Gram(problem.a, problem.p * rate, len(problem.b), problem.over)
+    parts = [problem.a.collect(problem.p * f)]
+    if problem.over.size > 1:  # a message takes longer than what may not be needed
+        parts.append(gram.summand())
+    moved, *total = problem.over.total(*parts)
+    g = problem.b + moved
+    return _Point(nu, f, gram, g, problem.residual(g), total[0] if total else None)
 
 
-def _factor(problem: Problem, point: _Point) -> Factor:
+def _factor(point: _Point) -> Factor:
     """Make minus the Hessian ready to be solved with."""
-    weight = problem.p * point.rate
-    gram = Gram(problem.a, weight, len(point.g), problem.over)
-    (total,) = problem.over.total(gram.summand())
+    total = point.gram.summand() if point.total is None else point.total
     tiny = torch.finfo(total.dtype).tiny
-    return gram.prepare(total, lambda diagonal: RIDGE * diagonal + tiny)
+    return point.gram.prepare(total, lambda diagonal: RIDGE * diagonal + tiny)
 
 
 def newton(
@@ -72,7 +76,7 @@ def newton(
         # Newton squares the residual; with the last step's Hessian it shrinks about as
         # much as it just did. If that is enough, spare the new one.
         if factor is None or 2 * residual * residual > tol * before:
-            factor = _factor(problem, point)
+            factor = _factor(point)
         # a rough direction will do far from the optimum
         rough = max(min(ROUGH, residual), ROUGH * tol / residual)
         direction = factor.solve(point.g, rough)
@@ -98,6 +102,6 @@ def polish(
         new = point.solution(solution.iterations)
         solution = better(new, solution, new.residual < solution.residual)  # not if NaN
         if step < steps:
-            nu = point.nu + _factor(problem, point).solve(point.g, EXACT)
+            nu = point.nu + _factor(point).solve(point.g, EXACT)
             point = _at(problem, divergence, nu)
     return solution
