@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STATISTIC = "pr"  # both figures are of DP
 USUAL = "usual"
+FAR_APART = 10.0  # times the least: where bars need a log scale
 
 
 class Bar(NamedTuple):
@@ -54,7 +55,7 @@ class Bar(NamedTuple):
 def draw_run_times(
     data: pd.DataFrame, datasets: Sequence[str], statistics: Sequence[str]
 ) -> Figure:
-    """Draw the seconds of training by method, on a log scale (App. D.5).
+    """Draw the seconds of training by method (App. D.5).
 
     Each method is shown at the stored strength that is nearest to 1; fairrets are
     those for DP, over all traits if there are such runs.
@@ -68,19 +69,15 @@ def draw_run_times(
     bars = max(len(own[d]) for d in columns)
     size = (max(5.4, 3.3 * len(columns) + 0.8), 0.33 * bars + 1.7)
     means = [bar.mean for d in columns for bar in own[d]]
-    low = 10 ** math.floor(math.log10(min(means) / 2))
-    high = low * (max(means) / low) ** 1.5  # room for the numbers
+    on_log = max(means) > FAR_APART * min(means)
     with canvas(1, len(columns), size) as (figure, grid):
         for ax, dataset in zip(grid[0], columns, strict=True):
-            ax.set_xscale("log")
-            ax.set_xlim(low, high)
-            set_steps(ax.xaxis, low, high)
+            _set_scale(ax, means, on_log=on_log)
             _draw_times(ax, own[dataset])
             ax.set_title(title_of(dataset, counts.get(dataset)))
         seeds = [len(bar.values) for d in columns for bar in own[d]]
-        epochs = [json.loads(text)["epochs"] for text in done["training"]]
         lines = [
-            f"Seconds of training for {span(epochs)} epochs, on a log scale, "
+            f"Seconds of training for {_epochs(done)}{', on a log scale,' * on_log} "
             f"and times those of Unfair; mean over {span(seeds)} "
             f"seed{'s' if max(seeds) > 1 else ''}"
             f"{', bars: standard error' if max(seeds) > 1 else ''}. Fairrets are for "
@@ -89,6 +86,22 @@ def draw_run_times(
         ]
         set_caption(figure, lines)
     return figure
+
+
+def _set_scale(ax: Axes, means: Sequence[float], *, on_log: bool) -> None:
+    """Leave room for the numbers beside the bars."""
+    if not on_log:
+        ax.set_xlim(0, 1.5 * max(means))
+        return
+    low = 10 ** math.floor(math.log10(min(means) / 2))
+    high = low * (max(means) / low) ** 1.5
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    set_steps(ax.xaxis, low, high)
+
+
+def _epochs(done: pd.DataFrame) -> str:
+    return f"{span([json.loads(text)['epochs'] for text in done['training']])} epochs"
 
 
 def _times(data: pd.DataFrame) -> list[Bar]:
@@ -171,7 +184,7 @@ def draw_iterations(
         words = ", ".join(f"{s:g}" for s in strengths)
         lines = [
             "KL-projection, trained with at most so many steps of the solver for each "
-            f"batch (λ = {words}{usual})."
+            f"batch (λ = {words}{usual}), for {_epochs(done)}."
             f" Mean over {span(seeds)} seed{'s' if several else ''}"
             f"{' with its standard error' if several else ''}.",
             _rows(done, rows),
