@@ -7,6 +7,7 @@ import torch
 
 from fairret.dataset import load
 from fairret.errors import ArgumentError, MissingExtraError
+from fairret.experiment import peers
 from fairret.experiment.methods import METHODS
 from fairret.experiment.peers import groups_of
 from fairret.experiment.released import ReleasedError, train_released
@@ -85,6 +86,20 @@ def test_thresholds_of_oxonfair_lower_the_gap(split, statistic):
     assert gap(tight.scores["train"], split.train, statistic) < 0.8 * before
     label = split.test.label == 1
     assert (loose.scores["test"] > 0.5).eq(label).double().mean() > 0.6
+
+
+def test_network_of_oxonfair_is_trained_once_for_all_bounds(split, monkeypatch):
+    trained = []
+    monkeypatch.setattr(
+        peers, "train", lambda *args, **how: trained.append(how) or train(*args, **how)
+    )
+    fit = METHODS["OxonFair"].fit
+    copy = split._replace(train=split.train.take(torch.arange(2000)))
+    first = [fit(split, "pr", bound, QUICK, seed=5) for bound in (0.02, 0.5)]
+    fit(copy, "pr", 0.5, QUICK, seed=5)
+    again = fit(split, "pr", 0.02, QUICK, seed=5)
+    assert len(trained) == 3  # the first two are one; then other rows, and back
+    assert torch.equal(first[0].scores["test"], again.scores["test"])
 
 
 def test_amounts_are_refused_by_methods_for_groups(split):

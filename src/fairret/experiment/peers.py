@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fairret.errors import ArgumentError, MissingExtraError
-from fairret.training import Rows, Split, TrainingSettings, score, train
+from fairret.training import Rows, Split, Trained, TrainingSettings, score, train
 
 VALIDATION = 0.2  # of the training rows, where a method is fitted on held-out ones
 
@@ -128,13 +129,8 @@ def oxonfair_thresholds(
         "ppv": group_metrics.predictive_parity,
         "fn_fp": group_metrics.treatment_equality,
     }
+    kept, done = _network(rows, settings, seed)
     start = time.perf_counter()
-    order = torch.randperm(
-        len(rows.train.label), generator=torch.Generator().manual_seed(seed)
-    )
-    cut = round(VALIDATION * len(order))
-    kept, rest = rows.train.take(order[:cut]), rows.train.take(order[cut:])
-    done = train(rows._replace(train=rest), None, 0.0, settings, seed=seed)
 
     def as_data(people: Rows) -> tuple[Any, Any, Any]:
         logit = torch.logit(score(done.network, people.feat), eps=1e-12).numpy()
@@ -152,5 +148,18 @@ def oxonfair_thresholds(
             )
             margin = torch.from_numpy(against[:, 1] - against[:, 0])
             scores[part] = torch.sigmoid(margin.double())
-    seconds = time.perf_counter() - start
+    seconds = done.seconds + time.perf_counter() - start
     return Fitted(scores, seconds, done.epoch, done.losses[-1])
+
+
+@lru_cache(maxsize=1)
+def _network(
+    rows: Split, settings: TrainingSettings, seed: int
+) -> tuple[Rows, Trained]:
+    """Train once for all bounds, and say which rows it has not seen."""
+    order = torch.randperm(
+        len(rows.train.label), generator=torch.Generator().manual_seed(seed)
+    )
+    cut = round(VALIDATION * len(order))
+    kept, rest = rows.train.take(order[:cut]), rows.train.take(order[cut:])
+    return kept, train(rows._replace(train=rest), None, 0.0, settings, seed=seed)

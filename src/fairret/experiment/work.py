@@ -64,6 +64,7 @@ def _seen(name: str, traits: str) -> tuple[int, ...]:
     return tuple(range(data.sens.shape[1]))
 
 
+@lru_cache(maxsize=2)
 def _rows(name: str, seed: int, settings: TrainingSettings, traits: str) -> Split:
     seen = list(_seen(name, traits))
     own = [
@@ -84,7 +85,7 @@ def with_plugins(
 ) -> T:
     """Call a function in a process that may not have the plugins yet."""
     if import_plugins(plugins):  # what was loaded may be from an older one
-        for cached in (_load, _split, _warm_up):
+        for cached in (_load, _split, _rows, _warm_up):
             cached.cache_clear()
     return function(*arguments)
 
