@@ -114,6 +114,11 @@ FIGURES: dict[str, FromResults | FromScores] = {
     "trade_offs_released": FromResults(
         "ours beside fairret 0.1.3", "released", _layout(*RELEASED)
     ),
+    "trade_offs_released_log_loss": FromResults(
+        "the same, log-loss against the violation of scores",
+        "released",
+        _layout(*RELEASED, utility="log_loss"),
+    ),
     "trade_offs_peers": FromResults(
         "accuracy against the violation of decisions, beside other packages",
         "peers",
