@@ -39,8 +39,9 @@ def command(
 ) -> None:
     """Draw a figure of the paper, as PNG and PDF."""
     if show:
+        width = max(map(len, FIGURES))
         for key, known in FIGURES.items():
-            typer.echo(f"{key:<22}{known.about}; {known.experiment}.toml")
+            typer.echo(f"{key:<{width}}  {known.about}; {known.experiment}.toml")
         return
     try:
         if name is None:
