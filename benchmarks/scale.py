@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-from measure import block_of, interleave, median, ratio
+from measure import Block, block_of, interleave, median, ratio
 from report import Row, duration, verdict
 from samples import Batches, make
 from torch.nn.parallel import DistributedDataParallel
@@ -140,22 +140,24 @@ def _two_processes(rounds: int) -> list[Row]:
 
 
 def _speed_up(name: str, gangs: list[list[Connection]], rounds: int) -> Row:
-    times: list[list[float]] = [[], []]
-    for round_ in range(rounds + 2):
-        for which in (0, 1) if round_ % 2 else (1, 0):
-            seconds = _take(gangs[which], name)
-            if round_ >= 2:
-                times[which].append(seconds)
-    one, two = (statistics.median(x) / STEPS for x in times)
-    low, gain, high = statistics.quantiles(
-        [a / b for a, b in zip(*times, strict=True)], n=4, method="inclusive"
+    def block_of_steps(gang: list[Connection]) -> Block:
+        return lambda repeats: [_take(gang, name) for _ in range(repeats)]
+
+    one, two = gangs
+    times = interleave(
+        {"one": block_of_steps(one), "two": block_of_steps(two)},
+        {"one": 1, "two": 1},
+        rounds=rounds,
+        warm_up=2,
     )
-    missed = [f"{gain / PROCESSES:.2f} of it"] if gain < PROCESSES else []
+    gain = ratio(times["one"], times["two"])
+    slow = gain.value < PROCESSES
+    missed = [f"{gain.value / PROCESSES:.2f} of it"] if slow else []
     return Row(
         f"6 step on two processes, {name}, against one with the whole batch",
-        duration(two),
-        duration(one),
-        f"{gain:.2f} × ({low:.2f} to {high:.2f})",
+        duration(median(times["two"]) / STEPS),
+        duration(median(times["one"]) / STEPS),
+        f"{gain.value:.2f} × ({gain.low:.2f} to {gain.high:.2f})",
         f"≥ {PROCESSES:g} ×",
         verdict(missed),
     )
