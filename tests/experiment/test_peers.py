@@ -9,7 +9,7 @@ from fairret.dataset import load
 from fairret.errors import ArgumentError, MissingExtraError
 from fairret.experiment import peers
 from fairret.experiment.methods import METHODS
-from fairret.experiment.peers import groups_of
+from fairret.experiment.peers import draw_decisions, groups_of
 from fairret.experiment.released import ReleasedError, train_released
 from fairret.statistic import get_statistic
 from fairret.training import Split, TrainingSettings, score, split_rows, train
@@ -75,6 +75,19 @@ def test_reduction_of_fairlearn_keeps_its_bound_on_train_rows(split):
         assert 0 <= done.scores["train"].min() <= done.scores["train"].max() <= 1
     assert gap(loose.scores["train"], split.train, statistic) > 0.15
     assert gap(tight.scores["train"], split.train, statistic) < 0.06
+
+
+def test_drawn_decisions_are_above_one_half_as_often_as_they_should_be():
+    p = torch.linspace(0, 1, 20_000, dtype=torch.float64)
+    yes = draw_decisions(p, torch.Generator().manual_seed(0)) > 0.5
+    assert abs(yes.double().mean() - 0.5) < 0.01
+    assert not yes[:2].any()
+    assert yes[-2:].all()
+
+
+def test_rounded_probabilities_give_scores_of_at_most_one():
+    p = torch.tensor([-1e-17, 1 + 2**-52], dtype=torch.float64)
+    assert draw_decisions(p, torch.Generator()).tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("statistic", ["pr", "tpr", "ppv", "fn_fp"])

@@ -103,9 +103,14 @@ def exponentiated_gradient(
     scores = {}
     for part, people in (("train", rows.train), ("test", rows.test)):
         p = torch.from_numpy(mitigator._pmf_predict(people.feat.numpy())[:, 1])
-        drawn = torch.rand(p.shape, generator=rng, dtype=p.dtype) < p
-        scores[part] = (drawn + p) / 2
+        scores[part] = draw_decisions(p, rng)
     return Fitted(scores, seconds, 0, math.nan)
+
+
+def draw_decisions(p: Tensor, rng: torch.Generator) -> Tensor:
+    """Draw a yes with probability `p`, and give it a score above ½."""
+    p = p.clamp(0, 1)  # the weights of a mixture sum to 1 + 1e-16 at times
+    return ((torch.rand(p.shape, generator=rng, dtype=p.dtype) < p) + p) / 2
 
 
 def oxonfair_thresholds(
