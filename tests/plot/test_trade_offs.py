@@ -114,6 +114,15 @@ def test_reduction_that_draws_decisions_is_only_in_figures_of_decisions(tmp_path
         assert "Not in the store" not in caption_of(figure)
 
 
+def test_caption_says_who_is_told_the_groups(tmp_path):
+    data = results(tmp_path)
+    words = "OxonFair is told a person's group when it decides."
+    assert words not in caption_of(drawn(data, ("Unfair", "KL", "OxonFair")))
+    data = data.replace({"method": {"HSIC": "OxonFair"}})
+    assert words in caption_of(drawn(data, ("Unfair", "KL", "OxonFair")))
+    assert words not in caption_of(drawn(data, ("Unfair", "KL")))
+
+
 def test_baselines_are_in_every_row(tmp_path):
     data = results(tmp_path)
     hsic = data[(data.dataset == "bank") & (data.method == "HSIC")]

@@ -23,6 +23,8 @@ NOTIONS = {"pr": "DP", "tpr": "EO", "ppv": "PP", "fn_fp": "TE"}
 FAR = 0.5  # an AUROC is far worse if it keeps less than this share of Unfair's
 DECISIONS_ONLY = frozenset({"ExponentiatedGradient"})
 """Methods that draw decisions at random: what is stored as a score is none."""
+SEES_GROUPS = frozenset({"OxonFair"})
+"""Methods that are told a person's group when they decide, which the others are not."""
 
 
 class MixedRowsError(FairretError, ValueError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fairret.experiment.trade_off import (
     DECISIONS_ONLY,
     NOTIONS,
+    SEES_GROUPS,
     UNFAIR,
     TradeOff,
     View,
@@ -166,6 +167,10 @@ def _caption(
     for name in DECISIONS_ONLY & stored & {*methods}:
         rest = ", so it has no scores to show" if view.needs_scores else ""
         lines.append(f"{name} draws its decisions at random{rest}.")
+    lines += [
+        f"{name} is told a person's group when it decides."
+        for name in SEES_GROUPS & stored & {*methods}
+    ]
     drawn_at_random = DECISIONS_ONLY & stored
     missing = [m for m in methods if not _occurs(m, shown) and m not in drawn_at_random]
     if missing:
