@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairret.errors import FairretError
 from fairret.experiment import Store
-from fairret.experiment.summary import restore
+from fairret.experiment.frames import restore
 from fairret.plot import FIGURES, draw_figure, find_figure
 from fairret.plot.catalogue import FromScores, files_of
 

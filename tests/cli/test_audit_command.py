@@ -238,11 +238,17 @@ def test_version_is_that_of_the_package():
     assert result.stdout == f"fairret {fairret.__version__}\n"
 
 
-def test_missing_package_is_told_in_one_sentence():
-    code = "import sys; sys.modules['typer'] = None; import fairret.cli as c; c.main()"
+@pytest.mark.parametrize(
+    ("command", "extra"), [("audit", "cli"), ("run", "experiment")]
+)
+def test_missing_package_is_told_in_one_sentence(command, extra):
+    code = (
+        f"import sys; sys.modules['typer'] = None; sys.argv[1:] = [{command!r}]; "
+        "import fairret.cli as c; c.main()"
+    )
     result = in_process_of_its_own(code)
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == [
         "fairret: the command needs typer, which is not installed. Run `pip install "
-        "'fairret[cli]'`."
+        f"'fairret[{extra}]'`."
     ]

@@ -8,6 +8,7 @@ from small_grid import FILE, call
 
 BASELINE = FILE + '\n[[method]]\nname = "HSIC"\nstrengths = [1]\n'
 OTHER = "of another version or configuration."
+ELSEWHERE = "of another experiment, version or configuration."
 
 
 def runs(file):
@@ -31,17 +32,20 @@ def store_numbers(file):
 
 
 def rows(text):
-    return [line.split() for line in text.splitlines()[2:]]
+    """The cells of a table, without its caption."""
+    lines = text.splitlines()[2:]
+    end = next(i for i, line in enumerate(lines) if line.startswith("Means over"))
+    return [line.split() for line in lines[:end]]
 
 
 def test_results_are_printed_and_exported(file):
     call("run", "grid.toml")
     shown = call("results", "grid.toml")
     assert shown.exit_code == 0
-    rows = shown.stdout.splitlines()[2:]
-    assert [row.split()[:7] for row in rows] == [
-        ["synthetic", "Unfair", "all", "all", "0", "2", rows[0].split()[6]],
-        ["synthetic", "Norm", "pr", "all", "0.5", "2", rows[1].split()[6]],
+    assert shown.stderr == ""
+    assert [row[:6] for row in rows(shown.stdout)] == [
+        ["synthetic", "Unfair", "all", "all", "0", "2"],
+        ["synthetic", "Norm", "pr", "all", "0.5", "2"],
     ]
     for name, read in (("all.csv", pd.read_csv), ("all.parquet", pd.read_parquet)):
         result = call("results", "grid.toml", "--output", name)
@@ -53,10 +57,25 @@ def test_results_are_printed_and_exported(file):
 
 def test_export_that_cannot_be_written_has_exit_code_2(file):
     Store(file.with_suffix(".sqlite"))
-    for name, words in (("a.xls", ".csv or .parquet"), ("no/where.csv", "'no'")):
+    for name, words in (
+        ("a.xls", ".csv or .parquet"),
+        ("no/where.csv", "be a file that can be written; no/where.csv cannot ("),
+        ("no/where.parquet", "be written; no/where.parquet cannot ("),
+    ):
         result = call("results", "grid.toml", "--output", name)
         assert result.exit_code == 2
         assert words in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_results_of_a_part_of_the_runs_say_so(file):
+    store = Store(file.with_suffix(".sqlite"))
+    for run in runs(file)[:3]:
+        store.finish(run, 1.0, {"test/auroc": 0.5})
+    for options in ([], ["--hypervolume"]):
+        result = call("results", "grid.toml", *options)
+        assert result.exit_code == 0
+        assert result.stderr == "3 of 4 runs are finished.\n"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +117,7 @@ def test_runs_of_another_version_are_counted_and_not_shown(file, monkeypatch):
     for options in ([], ["--hypervolume"]):
         result = call("results", "grid.toml", *options)
         assert result.exit_code == 0
-        assert result.stderr == f"grid.sqlite also has 4 runs {OTHER}\n"
+        assert result.stderr == f"grid.sqlite also has 4 runs {ELSEWHERE}\n"
         assert result.stdout.startswith("grid.sqlite has no run of grid.toml. Train")
         assert result.stdout.count("\n") == 1
 
@@ -121,11 +140,19 @@ def test_restored_runs_are_counted(file, name, monkeypatch):
     first = call("results", "grid.toml", *options)
     assert first.stdout.startswith(f"4 runs taken from the 4 of {name}.\n")
     again = call("results", "grid.toml", *options)
-    assert again.stdout.startswith(f"0 runs taken from the 4 of {name}.\n")
+    assert again.stdout.startswith(
+        f"0 runs taken from the 4 of {name}; 4 runs already here.\n"
+    )
     monkeypatch.setattr("fairret.experiment.grid.REVISION", 99)
     other = call("results", "grid.toml", "--store", "other.sqlite", "--restore", name)
     words = f"4 runs taken from the 4 of {name}; 4 runs {OTHER}\n"
     assert other.stdout.startswith(words)
+
+
+def test_file_that_is_not_there_is_told(file):
+    result = call("results", file, "--restore", "all.csv")
+    assert result.exit_code == 2
+    assert "`--output` wrote; all.csv is not there. Check" in result.stderr
 
 
 def test_file_that_is_no_export_is_refused(file):

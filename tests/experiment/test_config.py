@@ -128,6 +128,7 @@ WRONG = {
     "epochs that are warm-up": ("30", "20", 7, "`epochs` must be above `warm_up`, 20"),
     "rate of zero": ("0.01", "0", 8, "`learning_rate` must be a positive"),
     "wrong sizes": ("0.01", "0.01\nhidden = [8, 0]", 9, "`hidden` must be a list"),
+    "one size": ("0.01", "0.01\nhidden = 8", 9, "`hidden` must be of type list; got 8"),
     "validation of all": ("0.01", "0.1\nvalidation = 1", 9, "below 1; got 1"),
     "name as number": ("datasets", "name = 3\ndatasets", 2, "`name` must be a text"),
     "unknown table": ("[[method]]", "[[methods]]", 10, "`methods` .* mean 'method'"),

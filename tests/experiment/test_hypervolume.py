@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 
 from fairret.experiment import read_experiment, runs_of
+from fairret.experiment.frames import frame
 from fairret.experiment.hypervolume import (
     hypervolume,
     volume_table,
     volumes,
     worst_utility,
 )
-from fairret.experiment.summary import frame
 from fairret.experiment.trade_off import MixedRowsError
 from stored_runs import fill, write_file
 

@@ -137,6 +137,18 @@ def test_plugin_that_breaks_is_named_with_its_own_line(source, example):
         read_experiment(example)
 
 
+def test_reason_of_a_run_has_the_line_of_the_plugin(example, tmp_path):
+    plugin = example.with_suffix(".py")
+    text = plugin.read_text().replace("** self.power", "** self.powr")
+    plugin.write_text(text)
+    line = text[: text.index("self.powr")].count("\n") + 1
+    run = next(r for r in runs_of(read_experiment(example)) if r.method != "Unfair")
+    store = Store(tmp_path / "one.sqlite")
+    assert run_missing([run], store) == Progress(0, 1, 1)
+    ((_, found),) = store.finished()
+    assert found.reason.endswith(f"no attribute 'powr' (mine.py:{line})")
+
+
 def test_plugin_that_breaks_in_a_worker_is_not_the_failure_of_a_run():
     broken = Plugin("/nowhere/mine.py", "1 / 0")
     with pytest.raises(PluginError, match=r"ZeroDivisionError: .* \(mine\.py:1\)"):

@@ -197,3 +197,11 @@ def test_claims_are_renewed_while_a_run_is_trained(store, monkeypatch):
 def test_jobs_are_at_least_one(store, jobs):
     with pytest.raises(ArgumentError, match="`jobs` must be at least 1"):
         run_missing([], store, jobs=jobs)
+
+
+def test_scheduler_without_a_cluster_is_refused(store):
+    with pytest.raises(
+        ArgumentError, match=r"`scheduler` must come with .* got 'local'"
+    ):
+        run_missing(toy_runs(2), store, scheduler="tcp://nowhere:1")
+    assert store.status() == {}

@@ -206,3 +206,11 @@ def test_full_disk_is_told_and_what_was_stored_is_intact(path):
 def test_owner_names_host_and_process(path):
     host, process, _ = Store(path).owner.rsplit(":", 2)
     assert (host, int(process)) == (socket.gethostname(), os.getpid())
+
+
+def test_table_of_somebody_else_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE runs (distance REAL)")
+    with pytest.raises(StoreError, match=r"`fairret run` made; .* another table of"):
+        Store(path)

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from fairret.errors import ArgumentError
 from fairret.experiment import Store
-from fairret.experiment.summary import export, failures, frame, summary_table
+from fairret.experiment.frames import export, frame
+from fairret.experiment.summary import failures, summary_table
 from toy_work import toy_run, toy_runs
 
 EXACT = (("sharpness", 2.5),)
@@ -79,9 +80,10 @@ def test_other_endings_are_refused(store, runs, tmp_path):
 def test_table_shows_means_over_the_seeds_and_what_failed(store, runs):
     text = io.StringIO()
     Console(file=text, width=110).print(summary_table(store, runs))
-    head, _, usual, other = text.getvalue().rstrip().splitlines()
+    head, _, usual, other, *caption = text.getvalue().rstrip().splitlines()
+    assert caption[-1].strip() == "–: undefined, or not measured."
     assert head.split()[:2] == ["dataset", "method"]
-    shown = "synthetic Norm pr all 0.5 2 0.750 0.600 nan 0.125 –"
+    shown = "synthetic Norm pr all 0.5 sharpness=1.0 2 0.750 0.600 – 0.125 –"
     assert usual.split() == shown.split()
     shown = "synthetic Norm pr all 7 sharpness=2.5 0" + " failed" * 5
     assert other.split() == shown.split()

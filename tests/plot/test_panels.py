@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairret.experiment import read_experiment, runs_of
-from fairret.experiment.summary import frame
+from fairret.experiment.frames import frame
 from fairret.experiment.trade_off import MixedRowsError, View
 from fairret.plot.style import LOOKS, SPARE, canvas, set_legend, title_of
 from fairret.plot.trade_offs import Layout, draw_trade_offs

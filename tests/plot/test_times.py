@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairret.experiment import read_experiment, runs_of
-from fairret.experiment.summary import frame
+from fairret.experiment.frames import frame
 from fairret.plot import NoResultsError
 from fairret.plot.style import caption_of
 from fairret.plot.times import draw_iterations, draw_run_times
@@ -31,9 +31,9 @@ def test_run_times_are_means_over_seeds(tmp_path):
     widths = [bar.get_width() for bar in ax.patches]
     np.testing.assert_allclose(widths, [10, 8, 13, 6, 8])  # 3 + letters + mean seed
     assert [text.get_text() for text in ax.texts][:3] == [
-        "10 s, 1.00 ×",
-        "8 s, 0.80 ×",
-        "13 s, 1.30 ×",
+        "10.0 s, 1.00 ×",
+        "8.00 s, 0.80 ×",
+        "13.0 s, 1.30 ×",
     ]
 
 

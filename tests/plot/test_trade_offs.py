@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from fairret.experiment import read_experiment, runs_of
-from fairret.experiment.summary import frame
+from fairret.experiment.frames import frame
 from fairret.experiment.trade_off import View
 from fairret.plot import NoResultsError
 from fairret.plot.style import LOOKS, caption_of
@@ -112,6 +112,27 @@ def test_reduction_that_draws_decisions_is_only_in_figures_of_decisions(tmp_path
         assert words in caption_of(figure)
         assert ("no scores to show" in caption_of(figure)) == (view != decisions)
         assert "Not in the store" not in caption_of(figure)
+
+
+def test_floor_is_explained_only_where_there_is_one(tmp_path):
+    data = results(tmp_path)
+    figure = drawn(data[data["method"] != "Unfair"])
+    assert "noise floor" not in caption_of(figure)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "fair by chance" not in labels
+
+
+def test_caption_tells_of_a_logarithmic_scale(tmp_path):
+    data, words = results(tmp_path), "far apart have a logarithmic scale"
+    near = data.copy()
+    columns = [name for name in data if "/violation/" in name or "/floor/" in name]
+    near[columns] = 0.5
+    far = data.copy()
+    far.loc[far["method"] == "KL", columns] *= 1e-4
+    for own, told in ((near, False), (far, True)):
+        figure = drawn(own)
+        scales = {ax.get_yscale() for ax in figure.axes}
+        assert (words in caption_of(figure)) == told == (scales != {"linear"})
 
 
 def test_caption_says_who_is_told_the_groups(tmp_path):

@@ -128,8 +128,14 @@ def test_parameters_of_an_adversary_are_trained(split, quick):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_loss_that_is_not_finite_is_an_error(split, quick, value):
-    with pytest.raises(DivergedError, match=r"`strength` .* with 3 it is .* epoch 2\."):
+    words = (
+        rf"term must be finite; it makes the loss {value} in epoch 2, .* is 0\.\d+\."
+    )
+    with pytest.raises(DivergedError, match=words):
         train(split, Watcher(value), 3.0, quick, seed=0)
+    hot = replace(quick, learning_rate=1e30)
+    with pytest.raises(DivergedError, match=r"`strength` .* with 3 it is .* epoch 0\."):
+        train(split, Watcher(0.0), 3.0, hot, seed=0)
 
 
 def test_validation_keeps_the_best_epoch_after_the_warm_up(people, quick):

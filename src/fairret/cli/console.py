@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 WRONG = 2
-WIDTH = 110  # where there is no terminal to ask, as in a log file
+WIDTH = 150  # where there is no terminal to ask, as in a log file
 
 
 def stdout_console() -> Console:

@@ -30,17 +30,10 @@ from fairret.experiment import (
     run_missing,
     runs_of,
 )
+from fairret.experiment.frames import export, export_volumes, exported, frame
 from fairret.experiment.hypervolume import volume_table, volumes
 from fairret.experiment.store import LEASE
-from fairret.experiment.summary import (
-    export,
-    export_volumes,
-    exported,
-    failures,
-    frame,
-    reasons,
-    summary_table,
-)
+from fairret.experiment.summary import failures, reasons, summary_table
 from fairret.experiment.work import Outcome
 
 FILE = Annotated[Path, typer.Argument(help="A TOML file that says what to compare.")]
@@ -196,21 +189,24 @@ def results(
         found = Store(path)
         if restore_from is not None:
             _restore(found, runs, restore_from)
-        if not _tell_others(found, runs) and output is None:
+        count = _tell_others(found, runs)
+        if count == 0 and output is None:
             typer.echo(
                 f"{path} has no run of {file}. Train with `fairret run {file}` first."
             )
         elif hypervolume:
+            _tell_lack(count, runs)
             own = volumes(frame(found, runs), wanted.traits)
             if output is not None:
-                count = export_volumes(own, output)
-                typer.echo(f"{count} volumes written to {output}.")
+                written = export_volumes(own, output)
+                typer.echo(f"{written} volumes written to {output}.")
             else:
                 stdout_console().print(volume_table(own))
         elif output is not None:
-            count = export(found, runs, output)
+            export(found, runs, output)
             typer.echo(f"{count} of {len(runs)} runs written to {output}.")
         else:
+            _tell_lack(count, runs)
             stdout_console().print(summary_table(found, runs, wanted.traits))
             for failed in failures(found, runs):
                 typer.echo(f"Failed: {failed}")
@@ -222,21 +218,30 @@ def _restore(store: Store, runs: Sequence[Run], path: Path) -> None:
     rows = exported(path)
     keys = {run.key for run in runs}
     other = sum(key not in keys for key, _ in rows)
+    new = store.restore(rows)
+    here = len(rows) - new
     typer.echo(
-        f"{_runs(store.restore(rows))} taken from the {len(rows)} of {path}"
+        f"{_runs(new)} taken from the {len(rows)} of {path}"
+        + (f"; {_runs(here)} already here" if here else "")
         + (f"; {_runs(other)} of another version or configuration" if other else "")
         + "."
     )
 
 
-def _tell_others(store: Store, runs: Sequence[Run]) -> bool:
-    """Say what else is in a store that lacks some; tell whether any is there."""
+def _tell_lack(count: int, runs: Sequence[Run]) -> None:
+    """Say that what follows is of a part of the runs."""
+    if count < len(runs):
+        typer.echo(f"{count} of {_runs(len(runs))} are finished.", err=True)
+
+
+def _tell_others(store: Store, runs: Sequence[Run]) -> int:
+    """Say what else is in a store that lacks some; count those wanted."""
     keys = {run.key for run in runs}
     found = [key in keys for key, _ in store.finished()]
     if found.count(True) < len(keys) and not all(found):
         typer.echo(
-            f"{store.path} also has {_runs(found.count(False))} of another version or "
-            "configuration.",
+            f"{store.path} also has {_runs(found.count(False))} of another experiment, "
+            "version or configuration.",
             err=True,
         )
-    return any(found)
+    return found.count(True)

@@ -39,7 +39,8 @@ CAPTION = """\
 0: nothing gained over Unfair; 1: its utility without more violation than by chance.
 Mean over the seeds ± its standard error; each seed is compared with its own Unfair.
 –: no numbers, or on the test rows of a seed Unfair violates no more than by chance.
-( ): in the mean it does so on the training rows as well as on the test rows."""
+( ): in the mean it does so on the training rows as well as on the test rows.
+marks: strengths that count; not those with an AUROC far below Unfair's."""
 
 
 class Volume(NamedTuple):
@@ -117,7 +118,7 @@ def volumes(data: pd.DataFrame, traits: Sequence[str] = ("all",)) -> list[Volume
     of equal size.
 
     Args:
-        data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
+        data: A row for each run, from :func:`~fairret.experiment.frames.frame`.
         traits: "all" for violations of all traits, "single" for those of the single
             trait; fairrets are those that were trained for the same.
 

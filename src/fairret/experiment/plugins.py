@@ -61,6 +61,11 @@ def import_plugins(plugins: Iterable[Plugin]) -> bool:
     return bool(new)
 
 
+def plugin_files() -> list[str]:
+    """Name the files that were imported here, as a traceback does."""
+    return [*_IMPORTED]
+
+
 def _import(plugin: Plugin) -> None:
     path = Path(plugin.path)
     # a name of its own: two folders may each have a mine.py
@@ -74,6 +79,6 @@ def _import(plugin: Plugin) -> None:
         del sys.modules[name]
         raise PluginError(
             f"`plugins` must be Python files that can be imported; {path.name} ended "
-            f"with {describe(error, plugin.path)}. Correct it there."
+            f"with {describe(error, [plugin.path])}. Correct it there."
         ) from error
     _IMPORTED[plugin.path] = plugin.source

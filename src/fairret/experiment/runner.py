@@ -64,6 +64,11 @@ def run_missing(
         raise ArgumentError(
             f"`jobs` must be at least 1; got {jobs}. Pass the number of cores, say."
         )
+    if scheduler is not None and backend != "dask":
+        raise ArgumentError(
+            f"`scheduler` must come with the backend 'dask'; got {backend!r}. Pass "
+            "`--backend dask`, or leave it out."
+        )
     known = store.status()
     missing = [run for run in runs if known.get(run.key) not in ("done", "failed")]
     progress = Progress(0, 0, len(missing))

@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS runs (
     reason TEXT                 -- why it failed
 ) STRICT
 """
+COLUMNS = {"key", "run", "status", "owner", "seen", "seconds", "result", "reason"}
 
 
 class StoreError(FairretError, RuntimeError):
@@ -59,9 +60,13 @@ class Store:
         self.path = path
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{time.time_ns()}"
         with self._transaction("DEFERRED") as db:  # a store may be only for reading
-            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'")
-            is_new = known.fetchone() is None
-        if is_new:
+            columns = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
+        if columns and not columns >= COLUMNS:
+            raise StoreError(
+                f"`store` must be a file that `fairret run` made; {path} has another "
+                "table of runs. Pass another file."
+            )
+        if not columns:
             with self._transaction() as db:
                 db.execute(SCHEMA)
 

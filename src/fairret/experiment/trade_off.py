@@ -131,7 +131,7 @@ def trade_off(
     which are four times as many, and on the test rows.
 
     Args:
-        data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
+        data: A row for each run, from :func:`~fairret.experiment.frames.frame`.
         view: What to compare.
         dataset: Name of the dataset.
         statistic: Name of the statistic, a key of :data:`NOTIONS`.

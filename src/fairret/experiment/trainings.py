@@ -54,7 +54,8 @@ def _setting(document: Document, key: str, given: object) -> tuple[Any, ...]:
     for value in values:
         wrong = isinstance(value, bool) != (kind is bool)
         if wrong or not isinstance(value, wanted):
-            document.fail(key, f"be of type {kind.__name__}", repr(value), PLACE)
+            name = "list" if kind is tuple else kind.__name__  # as TOML has it
+            document.fail(key, f"be of type {name}", repr(value), PLACE)
         if not allowed(value):
             document.fail(key, words, repr(value), PLACE)
     if not values:

@@ -15,7 +15,7 @@ from fairret.experiment.describe import describe
 from fairret.experiment.grid import Run
 from fairret.experiment.methods import METHODS, Task
 from fairret.experiment.peers import Fitted
-from fairret.experiment.plugins import Plugin, import_plugins
+from fairret.experiment.plugins import Plugin, import_plugins, plugin_files
 from fairret.experiment.readiness import NOT_READY, load_dataset
 from fairret.statistic import get_statistic
 from fairret.training import (
@@ -106,7 +106,7 @@ def work(run: Run) -> Outcome:
     except FairretError as error:
         return Outcome(run, 0.0, {}, str(error))
     except Exception as error:  # the other runs go on
-        return Outcome(run, 0.0, {}, describe(error))
+        return Outcome(run, 0.0, {}, describe(error, plugin_files()))
 
 
 def _work(run: Run) -> Outcome:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from fairret.checks import nearest
 from fairret.errors import NameNotFoundError
 from fairret.experiment import Experiment, Store, StoreError, read_experiment, runs_of
-from fairret.experiment.summary import frame
+from fairret.experiment.frames import frame
 from fairret.experiment.trade_off import View
 from fairret.plot.batches import draw_batches
 from fairret.plot.scores import draw_gradients, draw_projections

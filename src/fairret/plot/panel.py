@@ -162,4 +162,5 @@ def handles_of(shown: Sequence[TradeOff], looks: Mapping[str, Look]) -> list[Any
     floor = lines.Line2D(
         [], [], color=FLOOR, linestyle=DASHES, lw=1, label="fair by chance"
     )
-    return [*handles, floor]
+    known = any(math.isfinite(compared.floor) for compared in shown)
+    return [*handles, floor] if known else handles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -183,6 +184,11 @@ def span(values: Sequence[int]) -> str:
 def spaced(number: float) -> str:
     """Write a whole number with thin gaps between thousands."""
     return f"{number:,.0f}".replace(",", "\N{THIN SPACE}")
+
+
+def three_digits(number: float) -> str:
+    """Write a positive number with three digits, a 0 at the end included."""
+    return f"{number:.{max(0, 2 - math.floor(math.log10(number)))}f}"
 
 
 def none_of(wanted: str, data: pd.DataFrame) -> NoResultsError:

@@ -20,6 +20,7 @@ from fairret.plot.style import (
     set_steps,
     spaced,
     span,
+    three_digits,
     title_of,
 )
 
@@ -137,7 +138,8 @@ def _draw_times(ax: Axes, bars: Sequence[Bar]) -> None:
             ecolor="0.2",
         )
         ax.annotate(
-            f"{bar.mean:.3g} s" + (f", {bar.mean / unfair:.2f} ×" if unfair else ""),
+            f"{three_digits(bar.mean)} s"
+            + (f", {bar.mean / unfair:.2f} ×" if unfair else ""),
             (bar.mean + bar.error, row),
             xytext=(4, 0),
             textcoords="offset points",

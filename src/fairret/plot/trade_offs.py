@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def draw_trade_offs(
     Methods that are not of this package are drawn in every figure, after its own.
 
     Args:
-        data: A row for each run, from :func:`~fairret.experiment.summary.frame`.
+        data: A row for each run, from :func:`~fairret.experiment.frames.frame`.
         layout: What to show.
         datasets: The columns, where they have results.
         statistics: The rows, where they are among the paper's four; with several ways
@@ -101,13 +102,16 @@ def draw_trade_offs(
                 draw_panel(grid[i, j], panels[dataset, way, name], looks)
                 if layout.view.utility == "log_loss":
                     grid[i, j].invert_xaxis()
-            words = (f"{NOTIONS[name]} violation", *way.split(", "))
-            grid[i, 0].set_ylabel("\n".join(filter(None, words)))
+            lines = (f"{NOTIONS[name]} violation", *way.split(", "))
+            grid[i, 0].set_ylabel("\n".join(filter(None, lines)))
         for j, dataset in enumerate(columns):
             grid[0, j].set_title(titles[dataset])
             grid[-1, j].set_xlabel(UTILITIES[layout.view.utility])
         set_legend(figure, handles_of(list(shown.values()), looks))
-        set_caption(figure, _caption(data, layout.view, list(looks), titles, shown))
+        words = _caption(data, layout.view, list(looks), titles, shown)
+        if any(ax.get_yscale() != "linear" for ax in figure.axes):
+            words.insert(1, "Violations that are far apart have a logarithmic scale.")
+        set_caption(figure, words)
     return figure
 
 
@@ -150,7 +154,9 @@ def _caption(
         f"(n: {counts}). Each mark is a strength, joined in their order; mean over "
         f"{span(seeds)} seed{'s' if max(seeds) > 1 else ''}{_ellipses(seeds)}.",
         "Dashed: the noise floor of Unfair, which it would stay below with a "
-        "probability of 95 % if it were fair (mean over its seeds).",
+        "probability of 95 % if it were fair (mean over its seeds)."
+        if any(math.isfinite(panel.floor) for panel in shown)
+        else "",
         _within_chance(panels, titles),
     ]
     failed = len(frozenset().union(*(panel.failed for panel in shown)))

@@ -153,16 +153,14 @@ class Course:
         of_batches = []
         for rows, weight in self._batches():
             loss = objective(self.network, rows, term, now, weight)
+            of_batches.append(loss.item())
+            if not math.isfinite(of_batches[-1]):  # before it is in the weights
+                plain = objective(self.network, rows, None, 0.0, weight).item()
+                raise _diverged(of_batches[-1], plain, strength, epoch)
             self._adam.zero_grad()
             torch.autograd.backward(loss)
             self._adam.step()
-            of_batches.append(loss.item())
         self.losses.append(sum(of_batches) / len(of_batches))
-        if not math.isfinite(self.losses[-1]):
-            raise DivergedError(
-                f"`strength` must leave the loss finite; with {strength:g} it is "
-                f"{self.losses[-1]} in epoch {epoch}. Lower it, or the learning rate."
-            )
         self.seconds += time.perf_counter() - start
 
     def _batches(self) -> Iterator[tuple[Rows, Tensor | None]]:
@@ -214,6 +212,20 @@ def objective(
         inputs["hidden"] = hidden
     loss = F.binary_cross_entropy_with_logits(logit, rows.label, weight)
     return loss + strength * term(logit, **inputs)
+
+
+def _diverged(loss: float, plain: float, strength: float, epoch: int) -> DivergedError:
+    """Say whether the cross-entropy or the fairness term is not finite."""
+    if math.isfinite(plain):
+        return DivergedError(
+            f"The fairness term must be finite; it makes the loss {loss} in epoch "
+            f"{epoch}, where the cross-entropy is {plain:.3g}. Look for a division by "
+            f"0 in it, or lower its strength of {strength:g}."
+        )
+    return DivergedError(
+        f"`strength` must leave the loss finite; with {strength:g} it is {loss} in "
+        f"epoch {epoch}. Lower it, or the learning rate."
+    )
 
 
 class Best:
