@@ -133,7 +133,7 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "log-loss against the violation of scores, by the size of the batches",
         "batches",
         _layout(*AXES, utility="log_loss"),
-        ("batches_stratified",),
+        ("batches_stratified", "batches_large"),
     ),
     "gradients": FromScores(
         "gradients of every fairret over the scores (Fig. 1)", "unfair", draw_gradients
