@@ -14,6 +14,8 @@ from torch import Tensor
 
 from fairret.errors import DtypeError, NameNotFoundError
 
+NEARLY = 30.0  # logits from ½ to what is as good as 0 or 1
+
 
 class Scores(NamedTuple):
     """Scores of a classifier, three ways, so that neither tail loses its digits."""
@@ -58,7 +60,11 @@ class Divergence(ABC):
 class SmoothDivergence(Divergence):
     """A divergence that is twice differentiable in f."""
 
-    farthest: ClassVar[float] = 30.0  # t that takes nearly any score to a bound
+    bend: ClassVar[float]  # a change of t by which w' may grow e-fold, or about so
+
+    @abstractmethod
+    def reach(self, scores: Scores) -> Tensor:
+        """How large t must be to take a score nearly to a bound."""
 
     @abstractmethod
     def slope(self, f: Tensor, u: Tensor, scores: Scores) -> Tensor:
@@ -77,6 +83,10 @@ class KullbackLeibler(SmoothDivergence):
     r""":math:`f \log \frac{f}{h} + (1 - f) \log \frac{1 - f}{1 - h}` (Def. 9)."""
 
     name = "kl"
+    bend = 1.0
+
+    def reach(self, scores: Scores) -> Tensor:
+        return scores.logit.abs() + NEARLY
 
     def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
         _, h, k = scores
@@ -99,6 +109,10 @@ class JensenShannon(SmoothDivergence):
     r""":math:`(D_{KL}(f \| m) + D_{KL}(h \| m)) / 2`, m the mean of both (Def. 10)."""
 
     name = "js"
+    bend = 0.5
+
+    def reach(self, scores: Scores) -> Tensor:
+        return torch.full_like(scores.h, NEARLY / 2)
 
     def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
         _, h, k = scores
@@ -142,7 +156,10 @@ class SquaredEuclidean(SmoothDivergence):
     r""":math:`2 (f - h)^2` (Def. 11)."""
 
     name = "sed"
-    farthest = 4.0
+    bend = math.inf
+
+    def reach(self, scores: Scores) -> Tensor:
+        return torch.full_like(scores.h, 4.0)
 
     def measure(self, f: Tensor, scores: Scores, t: Tensor | None = None) -> Measured:
         _, h, k = scores
@@ -167,7 +184,11 @@ class ChiSquared(SmoothDivergence):
     """
 
     name = "chi2"
+    bend = math.inf
     least_variance: ClassVar[float] = 1e-6
+
+    def reach(self, scores: Scores) -> Tensor:
+        return 2 / self._variance(scores)
 
     def _variance(self, scores: Scores) -> Tensor:
         return (scores.h * scores.k).clamp_min(self.least_variance)

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from batches import LOSSES, PROJECTIONS, VIOLATIONS, sample
 from fairret.loss import KLProjectionLoss, NormLoss
 from fairret.projection import solver
+from fairret.statistic import LinearFractionalStatistic
 
 N = 26
 BATCH = sample(N, "three", seed=1).to(torch.float32)
@@ -56,6 +57,25 @@ def test_autocast_does_not_lose_digits(loss_cls):
     expected = loss_cls("ppv")(*BATCH)
     with torch.autocast("cpu", torch.bfloat16):
         assert loss_cls("ppv")(*BATCH) == expected
+
+
+class Costs(LinearFractionalStatistic):
+    """A statistic that multiplies matrices."""
+
+    def nom_slope(self, prices):
+        return (prices @ torch.tensor([[0.7], [0.9]])).abs()
+
+    def denom_intercept(self):
+        return 1
+
+
+@pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
+def test_statistics_of_ones_own_keep_their_digits_under_autocast(loss_cls):
+    prices = torch.randn(N, 2, generator=torch.Generator().manual_seed(0))
+    loss = loss_cls(Costs())
+    expected = loss(*BATCH, prices=prices)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert loss(*BATCH, prices=prices) == expected
 
 
 @pytest.mark.parametrize("loss_cls", LOSSES)
@@ -115,6 +135,16 @@ def test_compiled_loss_agrees_for_new_values_and_options():
         batch = sample(N, "three", seed).to(torch.float32)
         options = {"weight": batch.label + 0.5, "target_statistic": 0.8}
         torch.testing.assert_close(compiled(*batch, **options), loss(*batch, **options))
+
+
+@pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
+def test_targets_may_change_in_a_compiled_loss(loss_cls):
+    torch._dynamo.reset()
+    loss = loss_cls("pr")
+    compiled = torch.compile(loss, fullgraph=True, backend="eager")
+    for target in (0.3, 0.4, 0.5):
+        got = compiled(*BATCH, target_statistic=target)
+        torch.testing.assert_close(got, loss(*BATCH, target_statistic=target))
 
 
 @pytest.mark.parametrize("loss_cls", LOSSES)

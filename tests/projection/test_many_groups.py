@@ -62,6 +62,26 @@ def test_few_memberships_give_what_all_give(divergence, statistic, sens, monkeyp
         torch.testing.assert_close(found.f_star, expected.f_star, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_at_a_bound_leave_the_exact_gradient_to_the_others(seed, monkeypatch):
+    rng = torch.Generator().manual_seed(seed)
+    often = torch.rand(120, generator=rng) ** 2 + 0.02  # some groups have few members
+    codes = torch.multinomial(often, 3000, True, generator=rng).view(2, 1500)
+    sens = torch.cat([one_hot(code, 120) for code in codes], 1)
+    logit = 1.5 * torch.randn(1500, generator=rng, dtype=torch.float64) - 1
+    logit += 0.5 * torch.randn(120, generator=rng)[codes[0]]
+    label = (torch.rand(1500, generator=rng) < logit.sigmoid()).double()
+    for divergence in ("sed", "chi2"):
+        loss = ProjectionLoss("ppv", divergence, gradient="exact")
+        grads = []
+        for large in (200, 10**9):
+            monkeypatch.setattr("fairret.projection.linear.LARGE", large)
+            x = logit.clone().requires_grad_()
+            loss(x, sens, label).backward()
+            grads.append(x.grad)
+        torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-8)
+
+
 @pytest.mark.parametrize("sens", SENS)
 def test_memberships_are_read_as_few_where_most_are_zero(sens):
     s = SENS[sens]

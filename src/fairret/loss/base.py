@@ -40,6 +40,13 @@ class Batch(NamedTuple):
         r"""Scores :math:`h = \sigma_a(x)`, `(n,)`."""
         return torch.sigmoid(self.pred) if self.is_logit else self.pred
 
+    @property
+    def rows(self) -> Tensor:
+        """How many rows count; padding, of weight 0, does not."""
+        if self.w is None:
+            return self.pred.new_full((), len(self.pred))
+        return (self.w != 0).sum().to(self.pred)
+
 
 class FairnessLoss(nn.Module, ABC):
     r"""A fairness regularisation term :math:`R_\gamma(h) \ge 0` (Def. 6).
@@ -187,7 +194,8 @@ class FairnessLoss(nn.Module, ABC):
             if not pred_as_logit:
                 pred = torch.logit(pred, eps=torch.finfo(pred.dtype).eps)
             pred, pred_as_logit = a * pred, True
-        coef = self.statistic.coefficients(checked)
+        with full_precision(pred.device):
+            coef = self.statistic.coefficients(checked)
         return Batch(
             pred,
             pred_as_logit,
@@ -228,7 +236,7 @@ def _as_target(
     if target is None:
         return None
     if isinstance(target, float | int):
-        if not math.isfinite(target):
+        if not -math.inf < target < math.inf:  # isfinite breaks a compiled graph
             raise RangeError(
                 f"`target_statistic` must be finite; got {target}. "
                 "Leave it out for the overall value."

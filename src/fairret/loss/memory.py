@@ -68,14 +68,15 @@ class Memory(nn.Module):
             self._buffers["seen"] = self.seen.to(n.device)
         fine = torch.stack([x.isfinite().all() for x in values]).all()
         self.seen.add_((n * fine).to(self.seen))
-        return n / self.seen.to(n).clamp(1.0, float(self.rows)).clamp_min(n)
+        return n * fine / self.seen.to(n).clamp(1.0, float(self.rows)).clamp_min(n)
 
     def mix(self, name: str, value: Tensor, share: Tensor) -> Tensor:
         """Add a value to the running mean of that name, and give the mean."""
         old = self._room(name, value)
         mean = torch.lerp(old.to(value), value, share)
         # a model that has diverged must not spoil what is kept
-        old.copy_(torch.where(value.isfinite().all(), mean, old))
+        counts = value.isfinite().all() & (share > 0)
+        old.copy_(torch.where(counts, mean, old))
         return mean
 
     def recall(self, name: str, like: Tensor) -> Tensor:

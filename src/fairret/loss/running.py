@@ -19,9 +19,12 @@ from fairret.projection.linear import Gram, solve_known
 from fairret.projection.matrix import Matrix
 from fairret.statistic.constraint import Constraint, Line, constrain, fix
 from fairret.statistic.memberships import Memberships, add_up, read_memberships
-from fairret.statistic.sums import over_all, summands
+from fairret.statistic.sums import comparable, over_all, summands
 
-REMEMBERED = ("weight", "num", "den", "nu", "gram", "size", "square", "f_den")
+REMEMBERED = (
+    *("weight", "num", "den", "group_den", "nu"),
+    *("gram", "size", "far", "square", "f_den"),
+)
 ROWS_EACH = 4  # rows for every constraint after which the Hessian counts for half
 ACCURACY = 1e-2  # of a Newton step where it is iterated; the Hessian is a rough one
 
@@ -86,22 +89,27 @@ def _pose(batch: Batch, memory: Memory) -> _Posed:
     scores = scores_of(batch.pred)
     s = read_memberships(batch.s, batch.pred.dtype)
     w = torch.ones_like(scores.h) if batch.w is None else batch.w
-    overall = over_all(summands(scores.h, batch.w, batch.coef))
-    n, *sums = over.total(w.new_full((), len(w)), w.sum()[None], *overall)
+    rows = summands(scores.h, batch.w, batch.coef)
+    n, *sums = over.total(
+        batch.rows, w.sum()[None], *over_all(rows), add_up(rows.den, s)
+    )
     alone = (len(w) if over.size == 1 else n.item()) >= memory.rows
     n = n.clamp_min(1)
     share = memory.share_of(n, *sums)
-    weight, num, den = (
+    weight, num, den, groups = (
         memory.mix(name, x / n, share)
-        for name, x in zip(("weight", "num", "den"), sums, strict=True)
+        for name, x in zip(REMEMBERED[:4], sums, strict=True)
     )
     weight = weight.clamp_min(torch.finfo(w.dtype).tiny)
-    den = (den / weight).masked_fill(den == 0, 1)
-    c = num / weight / den if batch.target is None else batch.target
+    mask = comparable(groups, den)
+    none = ~mask.any(-1)
+    den = (den / weight).masked_fill(none, 1)
+    c = batch.target
+    if c is None:
+        c = (num / weight / den).masked_fill(none, 0)
     p = w / (n * weight)
     line = fix(batch.coef, c)
-    everybody = torch.ones(len(c), batch.s.shape[1], dtype=torch.bool, device=c.device)
-    parity = constrain(line, s, p, everybody)
+    parity = constrain(line, s, p, mask)
     a = matrix_of(parity, s)
     return _Posed(scores, s, share, alone, p, line, den, parity, a)
 
@@ -123,36 +131,52 @@ def _follow(
     # forgets this throws the multipliers from one end to the other
     rate = torch.maximum(rate, 1 / divergence.curvature(*scores[1:], scores))
     hessian = Gram(a, p * rate, len(nu), batch.over, exact=True)
-    half, g, size, square, f_den = batch.over.total(
+    half, g, size, far, square, f_den = batch.over.total(
         hessian.summand(),
         parity.b.flatten() + a.collect(p * f),
         parity.size.flatten(),
+        a.moment(p * divergence.reach(scores), 1),
         a.moment(p, 2),
         add_up(summands(f, p, batch.coef).den, s),
     )
     gram = memory.mix("gram", hessian.whole(half), share)
     size = memory.mix("size", size, share)
     square = memory.mix("square", square, share)
+    square = square.clamp_min(torch.finfo(nu.dtype).tiny)
+    farthest = memory.mix("far", far, share) / square  # where t = nu a of a typical row
     f_den = memory.mix("f_den", f_den, share)
-    # what t = nu a of a typical row may be
-    farthest = divergence.farthest * size / square.clamp_min(torch.finfo(nu.dtype).tiny)
-    moved = nu + share * _newton_step(gram, g, memory)
+    moved = nu + _move(gram, g, share, divergence.bend * size / square, memory)
     return torch.maximum(torch.minimum(moved, farthest), -farthest), f_den
 
 
-def _newton_step(gram: Tensor, g: Tensor, memory: Memory) -> Tensor:
-    """A step along the dual, shorter the farther it goes; for all processes alike.
+def _move(
+    gram: Tensor, g: Tensor, share: Tensor, bend: Tensor, memory: Memory
+) -> Tensor:
+    r"""A share of a Newton step, shorter the farther it goes; for all processes alike.
 
     A Hessian of few rows knows little of how constraints work together: until there
     are several for each, its diagonal counts most.
+
+    While a multiplier moves by :math:`\delta`, the Hessian r may grow to
+    :math:`r e^{\delta / \sigma}`, so that a gap of g is closed after
+    :math:`\sigma \log(1 + g / (r \sigma))` rather than after :math:`g / r`.
+
+    Args:
+        gram: Minus the Hessian.
+        g: The gap.
+        share: That of the batch, `(1,)`.
+        bend: :math:`\sigma` of every multiplier, `(m,)`.
+        memory: How many rows the Hessian is of.
     """
     known = memory.seen.to(g).clamp_max(float(memory.rows)) / (ROWS_EACH * len(g))
     diagonal = gram.diagonal()
     tiny = torch.finfo(gram.dtype).tiny
     ridge = diagonal / known + 1e-9 * diagonal.mean() + tiny
-    step = solve_known(gram, ridge, g, ACCURACY)
-    decrement = (step @ g).clamp_min(0).sqrt()
-    shorter: Tensor = step / (1 + decrement)
+    move = share * solve_known(gram, ridge, g, ACCURACY)
+    near = move.sign() * bend * (move.abs() / bend).log1p()
+    move = torch.where(near.isfinite(), near, move)  # a bend of 0 or infinity
+    decrement = ((move @ g) / share.clamp_min(tiny)).clamp_min(0).sqrt()
+    shorter: Tensor = move / (1 + decrement)
     return shorter
 
 

@@ -58,8 +58,7 @@ class ViolationLoss(FairnessLoss):
         groups, overall = over_groups(rows, batch.s), over_all(rows)
         memory = self._remembers()
         if memory is not None or batch.over.size > 1:
-            n = batch.h.new_full((), len(batch.h))
-            n, *parts = batch.over.add_up(n, *groups, *overall)
+            n, *parts = batch.over.add_up(batch.rows, *groups, *overall)
             if memory is not None:
                 parts = _remember(memory, n.clamp_min(1), parts)
             groups, overall = Sums(*parts[:2]), Sums(*parts[2:])

@@ -61,7 +61,9 @@ class Gram(NamedTuple):
             def multiply(x: Tensor) -> Tensor:
                 return self.a.collect(self.w * self.a.spread(x))
 
-            return Iterated(multiply, self.over, 1 / (total + extra), extra)
+            # where every score is at a bound, nothing moves: neither may the unknown
+            inverse = torch.where(total > 0, 1 / (total + extra), 0.0)
+            return Iterated(multiply, self.over, inverse, extra)
         gram = self.whole(total)
         diagonal = gram.diagonal()
         diagonal.add_(ridge(diagonal))
