@@ -211,6 +211,13 @@ def test_violation_sends_one_message(gang):
         assert sent == [2 * parts * (d_s + 1) + 1]
 
 
+def test_projection_with_a_memory_sends_three_messages(gang):
+    make = partial(KLProjectionLoss, "tpr+ppv", memory=1000)
+    sent = gang.ask(messages_of_loss, make, "plain", "uneven")[0]
+    m = 2 * batch_of("plain").sens.shape[1]
+    assert sent == [m + 2 * 2 + 2, m * (m + 1) // 2 + 5 * m, 1]
+
+
 def test_interior_point_step_sends_three_messages(gang):
     make = partial(ProjectionLoss, "ppv", "tv")
     sent, steps, status = gang.ask(messages_of, make, "plain", "uneven")[0]

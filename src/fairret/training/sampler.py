@@ -1,4 +1,4 @@
-"""Batches in which every group is present, and the weights that make up for it."""
+"""Batches in which every stratum is present, and the weights that make up for it."""
 
 from __future__ import annotations
 
@@ -109,9 +109,10 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 def rarest_group(sens: Tensor) -> Tensor:
     """Number every row by the rarest group that it belongs to, `(n,)`.
 
-    With several traits, that makes as many strata as there are groups at the most, and
-    every rare group one of its own. Amounts, which are not 0 or 1, do not count. Rows
-    of no group have the number d_s.
+    With several traits, that makes few strata, and rare groups have their own. Not all
+    groups have: one whose members all belong to groups that are as rare or rarer can
+    be absent from a batch, by chance, as before. Amounts, which are not 0 or 1, do not
+    count. Rows of no group have the number d_s.
 
     Args:
         sens: Memberships, `(n, d_s)`.
