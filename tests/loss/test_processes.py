@@ -195,12 +195,21 @@ def test_newton_step_sends_at_most_a_square_and_two_rows(gang, divergence):
     sent, steps, status = answers[0]
     assert status == "CONVERGED"
     d_s = batch_of("plain").sens.shape[1]
-    point = d_s + d_s * (d_s + 1) // 2  # the gap, and half of a symmetric matrix
+    # the gap, half of a symmetric matrix, and the divergence
+    point = d_s + d_s * (d_s + 1) // 2 + 1
     assert point <= d_s * d_s + 2 * d_s
-    # the overall and the groups' sums, b and the sizes, the start, the divergence
-    around = [3 + d_s, 2 * d_s, point, 1]
     assert steps >= 3
-    assert sorted(sent) == sorted(around + steps * [point])  # no step was cut
+    # the overall and the groups' sums; b, the sizes and the start; no step was cut
+    assert sent == [3 + d_s, 2 * d_s + point, *steps * [point]]
+
+
+def test_divergence_comes_with_the_last_point(gang):
+    d_s = batch_of("plain").sens.shape[1]
+    found = gang.ask(messages_of, partial(KLProjectionLoss, "ppv"), "plain", "uneven")
+    for gradient, more in (("paper", []), ("exact", [d_s])):
+        make = partial(KLProjectionLoss, "ppv", gradient=gradient)
+        sent = gang.ask(messages_of_loss, make, "plain", "uneven")[0]
+        assert sent == found[0][0] + more
 
 
 def test_violation_sends_one_message(gang):

@@ -52,19 +52,19 @@ def measure(
     """Compute the loss and its derivative in the logits, which are `batch.pred`."""
     setting = set_up(batch, divergence)
     problem = setting.problem
-    f_star, nu, _, residual, *_ = solve(problem, divergence, tol=tol, max_iter=max_iter)
+    found = solve(problem, divergence, tol=tol, max_iter=max_iter)
+    f_star, nu, residual = found.f, found.nu, found.residual
     smooth = isinstance(divergence, SmoothDivergence)
     t = None if smooth else problem.a.spread(nu)
     value, pull = divergence.measure(f_star, problem.scores, t)
     slope = problem.p * pull  # step (ii) holds f* fixed
-    sums = [problem.p @ value]
+    loss = problem.mean(value) if found.divergence is None else found.divergence
     through_c = gradient == "exact" and batch.target is None
     if through_c:
-        sums.append(add_up(summands(f_star, problem.p, batch.coef).den, setting.s))
-    loss, *den = batch.over.total(*sums)
-    if through_c:
+        own = add_up(summands(f_star, problem.p, batch.coef).den, setting.s)
+        (den,) = batch.over.total(own)
         largest = (nu * problem.size).abs().amax()
-        envelope = _slope_through_c(batch, setting, den[0], nu)
+        envelope = _slope_through_c(batch, setting, den, nu)
         sound = (residual <= tol) & (largest < LARGEST_MULTIPLIER)
         slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
     # rounding may leave -1e-17; NaN in the inputs, seen only here on other devices,
@@ -92,13 +92,20 @@ def set_up(batch: Batch, divergence: Divergence) -> Setting:
     p = w / weight
     line = fix(batch.coef, c)
     parity = constrain(line, s, p, mask)
-    b, size = batch.over.total(parity.b, parity.size)
+    problem = pose(
+        scores,
+        matrix_of(parity, s),
+        parity.b.flatten(),
+        p,
+        parity.size.flatten(),
+        batch.over,
+        divergence,
+    )
     if isinstance(divergence, SmoothDivergence):  # total variation's barrier is coarse
         # relative to c D_k a residual is a violation, which matters for rare events
-        half = (c.unsqueeze(-1) * groups).abs() / weight
-        size = torch.minimum(size, torch.maximum(half, RAREST * size))
-    a = matrix_of(parity, s)
-    problem = pose(scores, a, b.flatten(), p, size.flatten(), batch.over)
+        half = (c.unsqueeze(-1) * groups).abs().flatten() / weight
+        least = torch.maximum(half, RAREST * problem.size)
+        problem = problem._replace(size=torch.minimum(problem.size, least))
     return Setting(problem, s, line, whole, mask)
 
 

@@ -179,8 +179,10 @@ class ProjectionLoss(FairnessLoss):
             found = solve(
                 problem, self.divergence, tol=self.tol, max_iter=self.max_iter
             )
-            own = problem.p @ self.divergence.measure(found.f, problem.scores).value
-            (value,) = batch.over.total(own)
+            value = found.divergence
+            if value is None:
+                apart = self.divergence.measure(found.f, problem.scores).value
+                value = problem.mean(apart)
         dtype = logit.dtype if logit.is_floating_point() else result_dtype(logit)
         return Projection(
             f_star=found.f.to(dtype).reshape(logit.shape),

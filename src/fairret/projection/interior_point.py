@@ -102,7 +102,7 @@ def interior_point(
 
 def _scale(problem: Problem) -> tuple[Problem, Tensor]:
     """Give every constraint the root mean square 1, so that a rare group counts."""
-    scores, a, b, p, size, over = problem
+    scores, a, b, p, size, over, _ = problem
     rms = problem.rms()  # of which squares may underflow, or overflow
     rms = torch.where(rms.isfinite(), torch.maximum(rms, size), size)
     return Problem(scores, a.divide(rms), b / rms, p, size / rms, over), rms
@@ -143,7 +143,7 @@ def _scores_of(state: _State, problem: Problem, divergence: Divergence) -> Tenso
 
 
 def _smooth_box(problem: Problem, divergence: SmoothDivergence) -> tuple[_Box, Tensor]:
-    scores, a, b, p, _, over = problem
+    scores, a, b, p, _, over, _ = problem
 
     def slope(f: Tensor, u: Tensor) -> Tensor:
         return divergence.slope(f, u, scores)
@@ -157,7 +157,7 @@ def _smooth_box(problem: Problem, divergence: SmoothDivergence) -> tuple[_Box, T
 
 def _variation_box(problem: Problem) -> tuple[_Box, Tensor]:
     """Write f = h + up - down, 0 <= up <= 1 - h, 0 <= down <= h, cost up + down."""
-    scores, a, _, p, _, over = problem
+    scores, a, _, p, _, over, _ = problem
     box = _Box(
         Mirrored(a),
         problem.gap(scores.h),

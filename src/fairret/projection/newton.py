@@ -27,26 +27,52 @@ class _Point(NamedTuple):
     gram: Gram  # minus the Hessian
     g: Tensor
     residual: Tensor
-    total: Tensor | None  # of the Gram matrix, if it came along with g
+    total: Tensor | None = None  # of the Gram matrix, if it came along with g
+    value: Tensor | None = None  # of the divergence, likewise
 
     def solution(self, iterations: int) -> Solution:
-        return Solution(self.f, self.nu, self.g, self.residual, iterations)
+        return Solution(
+            self.f, self.nu, self.g, self.residual, iterations, divergence=self.value
+        )
 
 
-def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _Point:
+def look(
+    problem: Problem, divergence: SmoothDivergence, nu: Tensor | None = None
+) -> tuple[Tensor, Gram]:
+    """The scores at nu, or at zero, where nothing has moved yet; and minus the Hessian.
+
+    Of the latter every process has a summand.
+    """
     scores = problem.scores
-    if nu is None:  # at nu = 0 nothing has moved yet
-        nu, f = torch.zeros_like(problem.b), scores.h.clone()
+    if nu is None:
+        f = scores.h.clone()
         rate = 1 / divergence.curvature(scores.h, scores.k, scores)
     else:
         f, rate = divergence.minimise(scores, problem.a.spread(nu))
-    gram = Gram(problem.a, problem.p * rate, len(problem.b), problem.over)
-    parts = [problem.a.collect(problem.p * f)]
-    if problem.over.size > 1:  # a message takes longer than what may not be needed
-        parts.append(gram.summand())
-    moved, *total = problem.over.total(*parts)
+    return f, Gram(problem.a, problem.p * rate, len(problem.b), problem.over)
+
+
+def sums_of(
+    problem: Problem, divergence: SmoothDivergence, f: Tensor, gram: Gram
+) -> list[Tensor]:
+    """What this process adds to the sums of a point: its part of the gap.
+
+    With several of them, also what may be asked for next: a message takes longer.
+    """
+    sums = [problem.a.collect(problem.p * f)]
+    if problem.over.size > 1:
+        value = divergence.measure(f, problem.scores).value
+        sums += [gram.summand(), problem.p @ value]
+    return sums
+
+
+def _at(problem: Problem, divergence: SmoothDivergence, nu: Tensor | None) -> _Point:
+    f, gram = look(problem, divergence, nu)
+    known = problem.first if nu is None else ()
+    moved, *more = known or problem.over.total(*sums_of(problem, divergence, f, gram))
     g = problem.b + moved
-    return _Point(nu, f, gram, g, problem.residual(g), total[0] if total else None)
+    nu = torch.zeros_like(g) if nu is None else nu
+    return _Point(nu, f, gram, g, problem.residual(g), *more)
 
 
 def _factor(point: _Point) -> Factor:

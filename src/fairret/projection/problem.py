@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairret.distributed import ALONE, Processes
 from fairret.divergence import Scores
-from fairret.projection.matrix import Dense, Matrix
+from fairret.projection.matrix import Matrix
 
 
 class Problem(NamedTuple):
@@ -27,10 +27,15 @@ class Problem(NamedTuple):
     p: Tensor  # (n,), sums to 1
     size: Tensor  # (m,): what a gap is relative to; mean_i |a_ik| unless given
     over: Processes = ALONE
+    first: tuple[Tensor, ...] = ()  # sums of Newton's first point, if they are known
 
     def gap(self, f: Tensor) -> Tensor:
         r""":math:`g = b + \sum_i p_i a_i f_i`, which is zero where f is feasible."""
         return self.b + self.over.total(self.a.collect(self.p * f))[0]
+
+    def mean(self, x: Tensor) -> Tensor:
+        r""":math:`\sum_i p_i x_i`, over the rows of all processes."""
+        return self.over.total(self.p @ x)[0]
 
     def residual(self, g: Tensor) -> Tensor:
         r""":math:`\max_k |g_k| / s_k`: the largest gap, relative to its size."""
@@ -51,21 +56,7 @@ class Solution(NamedTuple):
     residual: Tensor  # ()
     iterations: int
     optimal: bool = True  # False where the steps ran out on the way to the optimum
-
-
-def pose(
-    scores: Scores,
-    a: Matrix | Tensor,
-    b: Tensor,
-    p: Tensor,
-    size: Tensor | None = None,
-    over: Processes = ALONE,
-) -> Problem:
-    """Put a problem together; pass the constraints' sizes if they are known."""
-    a = Dense(a) if isinstance(a, Tensor) else a
-    if size is None:
-        (size,) = over.total(a.moment(p, 1))
-    return Problem(scores, a, b, p, size.masked_fill(size == 0, 1), over)
+    divergence: Tensor | None = None  # (), its mean over all rows, if it is known
 
 
 def better(one: Solution, other: Solution, choice: Tensor) -> Solution:
