@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 OnEpoch: TypeAlias = Callable[[int], object]
 ACS = ("trade_offs_acs",)  # the largest dataset has a file of its own
+BATCHES = ("batches_stratified", "batches_large")
 
 
 class FromResults(NamedTuple):
@@ -133,7 +134,13 @@ FIGURES: dict[str, FromResults | FromScores] = {
         "log-loss against the violation of scores, by the size of the batches",
         "batches",
         _layout(*AXES, utility="log_loss"),
-        ("batches_stratified", "batches_large"),
+        BATCHES,
+    ),
+    "trade_offs_batches_decisions": FromResults(
+        "the same, accuracy against the violation of decisions",
+        "batches",
+        _layout(*AXES, utility="accuracy", channel="decisions"),
+        BATCHES,
     ),
     "gradients": FromScores(
         "gradients of every fairret over the scores (Fig. 1)", "unfair", draw_gradients
