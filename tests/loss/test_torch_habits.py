@@ -182,21 +182,30 @@ def test_step_in_mixed_precision_is_close_to_one_in_full(loss_cls):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # inductor's own
+@pytest.mark.parametrize("memory", [0, 4 * N])
 @pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
-def test_model_and_loss_compile_into_one_graph(loss_cls):
+def test_model_and_loss_compile_into_one_graph(loss_cls, memory):
     torch._dynamo.reset()
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
-    head = torch.nn.Linear(8, 1)
-    fairret = loss_cls("tpr")
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1)
+    )
+    fairret = loss_cls("tpr", memory=memory)
+    rng = torch.Generator().manual_seed(0)
+    rows = torch.randn(4, N, 4, generator=rng)
+    fairret(model(rows[0]), *BATCH[1:])  # a memory learns how many groups there are
+    other = copy.deepcopy(fairret)
 
-    def step(feat, sens, label):
-        logit = head(model(feat))
-        return fairret(logit, feat, sens, label)
+    def step(feat):
+        return other(model(feat), *BATCH[1:])
 
-    feat = torch.randn(N, 4, generator=torch.Generator().manual_seed(0))
-    expected = step(feat, *BATCH[1:])
-    compiled = torch.compile(step, fullgraph=True)  # with the real backend, once
-    torch.testing.assert_close(compiled(feat, *BATCH[1:]), expected)
+    compiled = torch.compile(step, fullgraph=True)  # with the real backend, here alone
+    for feat in rows[1:]:
+        expected, found = fairret(model(feat), *BATCH[1:]), compiled(feat)
+        torch.testing.assert_close(found, expected)
+        own, same = (
+            torch.autograd.grad(x, [*model.parameters()]) for x in (expected, found)
+        )
+        torch.testing.assert_close(same, own, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss_cls", VIOLATIONS)

@@ -241,6 +241,19 @@ def test_projection_goes_to_the_target():
     )
 
 
+@pytest.mark.parametrize("name", ["pr", "tpr"])
+def test_violation_shrinks_with_the_scores_that_keep_their_order(name):
+    """So that AUROC beside it is blind to a model that says the same of everybody."""
+    _, sens, label = batch = sample(N, "three", seed=5)
+    h, loss = torch.sigmoid(batch.logit), NormLoss(name)
+    c = get_statistic(name).overall(h, label)
+    for share in (0.5, 1e-3):
+        shrunk = c + share * (h - c)
+        torch.testing.assert_close(
+            loss(shrunk, sens, label, pred_as_logit=False), share * loss(*batch)
+        )
+
+
 def test_five_statistics_stack_in_every_loss():
     batch = balanced(4)
     for loss_cls in LOSSES:

@@ -73,7 +73,8 @@ class Memory(nn.Module):
     def mix(self, name: str, value: Tensor, share: Tensor) -> Tensor:
         """Add a value to the running mean of that name, and give the mean."""
         old = self._room(name, value)
-        mean = torch.lerp(old.to(value), value, share)
+        lerp = _lerp_node if torch.compiler.is_compiling() else torch.lerp
+        mean = lerp(old.to(value), value, share)
         # a model that has diverged must not spoil what is kept
         counts = value.isfinite().all() & (share > 0)
         old.copy_(torch.where(counts, mean, old))
@@ -143,6 +144,20 @@ def memory_of(
     memory = Memory(rows, names)
     memory._buffers.update(zip(names, rooms, strict=True), seen=seen)
     return memory
+
+
+@torch.library.custom_op("fairret::lerp", mutates_args=())
+def _lerp_node(old: Tensor, value: Tensor, share: Tensor) -> Tensor:
+    """A node that the backward pass does not compute anew, as it may `torch.lerp`.
+
+    By then the memory has changed, of which inductor takes no notice (torch 2.13).
+    """
+    return torch.lerp(old, value, share)
+
+
+@_lerp_node.register_fake
+def _(old: Tensor, value: Tensor, share: Tensor) -> Tensor:
+    return torch.empty_like(value)
 
 
 def _dtype_on(device: torch.device) -> torch.dtype:
