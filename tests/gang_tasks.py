@@ -153,6 +153,16 @@ def give_other_columns(rank):
     NormLoss("pr")(batch.logit, batch.sens[:, : 9 - rank])
 
 
+def lose_a_column(rank):
+    batch, loss = batch_of("plain"), NormLoss("pr")
+    loss(batch.logit, batch.sens)
+    with count_messages() as sent:
+        try:
+            loss(batch.logit, batch.sens[:, 1:])
+        finally:
+            assert not sent  # the others may have what this process has not
+
+
 def choose_a_group_of_others(rank):
     NormLoss("pr", process_group=dist.new_group([0, 1]))
 

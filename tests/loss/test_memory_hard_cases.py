@@ -1,5 +1,7 @@
 """A memory where scores are saturated, statistics undefined, or batches broken."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -114,3 +116,7 @@ def test_padding_does_not_age_a_memory(loss_cls):
         value = padded(logit.requires_grad_(), sens, weight=weight)
     torch.testing.assert_close(value, want)
     assert padded.memory.seen == plain.memory.seen == 80
+    before = copy.deepcopy(padded.state_dict())
+    assert padded(logit, sens, weight=0 * weight).isfinite()
+    for name, kept in padded.state_dict().items():
+        assert torch.equal(kept, before[name]), name

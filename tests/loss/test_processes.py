@@ -17,6 +17,7 @@ from gang_tasks import (
     errors_of,
     evaluate,
     give_other_columns,
+    lose_a_column,
     lose_the_group,
     losses_of,
     losses_of_groups,
@@ -157,6 +158,12 @@ def test_process_group_can_be_chosen(gang):
 def test_other_columns_in_another_process_are_refused_in_all(gang):
     for message in gang.ask(errors_of, give_other_columns):
         assert "same columns in all processes; got [9, 8, 7]" in message
+
+
+def test_other_columns_in_a_later_batch_are_refused_before_a_message(gang):
+    for message in gang.ask(errors_of, lose_a_column):
+        assert "same columns in all calls" in message
+        assert "got 8 after 9" in message
 
 
 def test_group_of_others_is_refused(gang):

@@ -1,5 +1,6 @@
 """Batches in which nobody is missing, and sums that are right all the same."""
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -110,8 +111,14 @@ def test_what_cannot_be_dealt_is_refused():
         StratifiedBatchSampler(STRATA[:0], 7)
     with pytest.raises(RangeError, match="`rank` must be one of 0 to 1 for 2 process"):
         StratifiedBatchSampler(STRATA, 7, rank=2, processes=2)
-    for sens in ([[1, 0]], STRATA):
-        with pytest.raises(ShapeError, match="`sens` must be a tensor of memberships"):
+    with pytest.raises(RangeError, match=r"`processes` must .* `torch.distributed"):
+        StratifiedBatchSampler(STRATA, 7, processes=0)
+    with pytest.raises(DtypeError, match="`seed` must be a whole number; got None"):
+        StratifiedBatchSampler(STRATA, 7, seed=None)
+    with pytest.raises(ShapeError, match="`sens` must have memberships"):
+        rarest_group(STRATA)
+    for sens in ([[1, 0]], np.eye(2)):
+        with pytest.raises(DtypeError, match="`sens` must be a tensor"):
             rarest_group(sens)
     with pytest.raises(DtypeError, match="`strata` must be a tensor"):
         StratifiedBatchSampler([0, 1], 2)

@@ -81,8 +81,8 @@ class FairnessLoss(nn.Module, ABC):
         self.sharpness = check_positive(
             "sharpness", sharpness, "1 leaves the scores as they are."
         )
-        check_memory(memory)
-        self.memory = Memory(memory, self.remembered) if memory else None
+        rows = check_memory(memory)
+        self.memory = Memory(rows, self.remembered) if rows else None
         self._group_name = name_of(process_group)
         self._agreed = 0  # columns that all processes have
 
@@ -219,6 +219,12 @@ class FairnessLoss(nn.Module, ABC):
         d_s = sens.shape[1]
         if over.size == 1 or self._agreed == d_s or torch.compiler.is_compiling():
             return
+        if self._agreed:
+            raise ShapeError(
+                "`sens` must have the same columns in all calls, where several "
+                f"processes share a batch; got {d_s} after {self._agreed}. Make a "
+                "loss of its own for other groups, or look for a batch that lacks some."
+            )
         own = torch.full((), d_s, dtype=torch.float64, device=sens.device)
         (found,) = over.total(over.slot(own))
         columns = [int(x) for x in found.tolist()]

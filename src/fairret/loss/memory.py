@@ -7,24 +7,31 @@ linear in the scores, so it is right on average too.
 """
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fairret.errors import ArgumentError, RangeError, ShapeError
+from fairret.errors import ArgumentError, DtypeError, RangeError, ShapeError
 
 LONG = 1 << 40  # rows
 
 
 def check_memory(memory: object) -> int:
     """Insist on a number of rows."""
-    if type(memory) is not int or not 0 <= memory < LONG:
-        raise RangeError(
+    if isinstance(memory, bool) or not isinstance(memory, Integral):
+        raise DtypeError(
             f"`memory` must be a whole number of rows, 0 for none; got {memory!r}. "
             "Pass 4096, say, where a batch has fewer rows than that."
         )
-    return memory
+    rows = int(memory)
+    if not 0 <= rows < LONG:
+        raise RangeError(
+            f"`memory` must be at least 0 and below {LONG}; got {rows}. Pass the "
+            "number of rows to remember: 4096, say, or 0 for none."
+        )
+    return rows
 
 
 class Memory(nn.Module):
@@ -55,7 +62,7 @@ class Memory(nn.Module):
             raise ArgumentError(
                 "A loss with `memory` must see a batch before it is compiled, which "
                 "tells how many groups there are; it has seen none. Call it once "
-                "outside of `torch.compile`."
+                "outside of `torch.compile`, in training mode and with gradients."
             )
         return rooms
 
@@ -97,7 +104,7 @@ class Memory(nn.Module):
         elif room.shape != like.shape:
             raise ShapeError(
                 "`sens` must have the same columns in all batches, since the loss "
-                f"remembers them; got {tuple(like.shape)} after {tuple(room.shape)}. "
+                f"remembers them; got {like.shape[-1]} after {room.shape[-1]}. "
                 "Encode every batch with the same encoder, or call "
                 "`loss.memory.forget()`."
             )

@@ -94,8 +94,8 @@ def _pose(batch: Batch, memory: Memory) -> _Posed:
         batch.rows, w.sum()[None], *over_all(rows), add_up(rows.den, s)
     )
     alone = (len(w) if over.size == 1 else n.item()) >= memory.rows
-    n = n.clamp_min(1)
     share = memory.share_of(n, *sums)
+    n = n.clamp_min(1)
     weight, num, den, groups = (
         memory.mix(name, x / n, share)
         for name, x in zip(REMEMBERED[:4], sums, strict=True)

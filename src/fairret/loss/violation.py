@@ -60,7 +60,7 @@ class ViolationLoss(FairnessLoss):
         if memory is not None or batch.over.size > 1:
             n, *parts = batch.over.add_up(batch.rows, *groups, *overall)
             if memory is not None:
-                parts = _remember(memory, n.clamp_min(1), parts)
+                parts = _remember(memory, n, parts)
             groups, overall = Sums(*parts[:2]), Sums(*parts[2:])
         least = LEAST_SHARE[batch.s.dtype]
         v = violation(groups, overall, batch.target, least)
@@ -70,7 +70,7 @@ class ViolationLoss(FairnessLoss):
 def _remember(memory: Memory, n: Tensor, sums: list[Tensor]) -> list[Tensor]:
     """Give running means, with the gradient of the batch's own."""
     share = memory.share_of(n, *sums)
-    means = [x / n for x in sums]
+    means = [x / n.clamp_min(1) for x in sums]
     return [
         memory.mix(name, x.detach(), share) + (x - x.detach())
         for name, x in zip(memory.names, means, strict=True)

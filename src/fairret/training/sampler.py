@@ -56,16 +56,20 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         processes: int = 1,
     ) -> None:
         codes = _codes(strata)
-        for name, value in (
-            ("batch_size", batch_size),
-            ("least", least),
-            ("processes", processes),
+        for name, value, hint in (
+            ("batch_size", batch_size, "Pass 32, say."),
+            ("least", least, "Leave it out for 1."),
+            ("processes", processes, "Pass `torch.distributed.get_world_size()`."),
         ):
             if type(value) is not int or value < 1:
                 raise RangeError(
                     f"`{name}` must be a whole number of at least 1; got {value!r}. "
-                    "Pass 32, say, as the size of a batch, and 1 for the others."
+                    + hint
                 )
+        if type(seed) is not int:
+            raise DtypeError(
+                f"`seed` must be a whole number; got {seed!r}. Leave it out for 0."
+            )
         if rank not in range(processes):
             raise RangeError(
                 f"`rank` must be one of 0 to {processes - 1} for {processes} "
@@ -125,11 +129,15 @@ def rarest_group(sens: Tensor) -> Tensor:
         >>> rarest_group(sens)
         tensor([0, 0, 3, 1])
     """
-    shape = tuple(getattr(sens, "shape", ()))
-    if len(shape) != 2:
+    if not isinstance(sens, Tensor):
+        raise DtypeError(
+            f"`sens` must be a tensor; got {type(sens).__name__}. Convert it with "
+            "`torch.as_tensor`, or encode traits with `SensitiveEncoder`."
+        )
+    if sens.dim() != 2:
         raise ShapeError(
-            f"`sens` must be a tensor of memberships, (n, d_s); got shape {shape}. "
-            "Encode traits with `SensitiveEncoder`."
+            "`sens` must have memberships, (n, d_s); got shape "
+            f"{tuple(sens.shape)}. Encode traits with `SensitiveEncoder`."
         )
     member = sens == 1
     is_group = (member | (sens == 0)).all(0)
