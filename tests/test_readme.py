@@ -39,3 +39,12 @@ def test_every_link_leads_somewhere():
     for target in re.findall(r"\]\(([^)]+)\)", README):
         if not target.startswith("http"):
             assert (root / target).exists(), target
+
+
+def test_every_python_block_about_scale_runs_in_order():
+    text = (Path(__file__).parent.parent / "docs" / "scale.md").read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block, names)
+    assert names["loss"].isfinite()
+    assert len(names["w"]) == 32

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 OnEpoch: TypeAlias = Callable[[int], object]
 ACS = ("trade_offs_acs",)  # the largest dataset has a file of its own
-BATCHES = ("batches_stratified", "batches_large")
+BATCHES = ("batches_stratified", "batches_medium", "batches_large")
 
 
 class FromResults(NamedTuple):
