@@ -15,6 +15,7 @@ from fairret.loss import (
     SquaredEuclideanProjectionLoss,
 )
 from fairret.loss.memory import Memory
+from small_stream import take
 
 
 def streamed(loss, logit, *others, batches, size=128):
@@ -116,7 +117,31 @@ def test_padding_does_not_age_a_memory(loss_cls):
         value = padded(logit.requires_grad_(), sens, weight=weight)
     torch.testing.assert_close(value, want)
     assert padded.memory.seen == plain.memory.seen == 80
-    before = copy.deepcopy(padded.state_dict())
-    assert padded(logit, sens, weight=0 * weight).isfinite()
-    for name, kept in padded.state_dict().items():
-        assert torch.equal(kept, before[name]), name
+
+
+@pytest.mark.parametrize("loss_cls", [NormLoss, *SMOOTH_PROJECTIONS])
+@pytest.mark.parametrize("size", [32, 64])  # the latter is as long as the memory
+def test_batch_of_padding_alone_changes_nothing(loss_cls, size):
+    loss = loss_cls("pr", memory=64)
+    rng = torch.Generator().manual_seed(0)
+    sens, nothing = F.one_hot(torch.arange(size) % 2), torch.zeros(size)
+    for _ in range(4):
+        logit = torch.randn(size, generator=rng, dtype=torch.float64).requires_grad_()
+        before = copy.deepcopy(loss.state_dict())
+        assert loss(logit, sens, weight=nothing).isfinite()
+        for name, kept in loss.state_dict().items():
+            assert torch.equal(kept, before[name]) or not before[name].numel(), name
+        loss(logit + torch.arange(size) % 2, sens)
+
+
+@pytest.mark.parametrize("loss_cls", [NormLoss, *SMOOTH_PROJECTIONS])
+def test_rows_that_count_make_a_batch_long_and_padding_does_not(loss_cls):
+    batch = take(slice(36))
+    weight = (torch.arange(36) < 24).double()
+    value = loss_cls("pr", memory=36)(batch.logit.requires_grad_(), *batch[1:])
+    padded, short = (loss_cls("pr", memory=36) for _ in range(2))
+    found = padded(batch.logit.requires_grad_(), *batch[1:], weight=weight)
+    part = take(slice(24))
+    want = short(part.logit.requires_grad_(), *part[1:])
+    torch.testing.assert_close(found, want)
+    assert found != value

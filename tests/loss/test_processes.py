@@ -17,13 +17,13 @@ from gang_tasks import (
     errors_of,
     evaluate,
     give_other_columns,
-    lose_a_column,
     lose_the_group,
     losses_of,
     losses_of_groups,
     many_groups,
     messages_of,
     messages_of_loss,
+    messages_of_two_traits,
     own_rows,
     projections_of,
     remembered,
@@ -160,10 +160,10 @@ def test_other_columns_in_another_process_are_refused_in_all(gang):
         assert "same columns in all processes; got [9, 8, 7]" in message
 
 
-def test_other_columns_in_a_later_batch_are_refused_before_a_message(gang):
-    for message in gang.ask(errors_of, lose_a_column):
-        assert "same columns in all calls" in message
-        assert "got 8 after 9" in message
+def test_traits_may_take_turns_and_are_compared_once(gang):
+    sums = [2 * (columns + 1) + 1 for columns in (4, 5)]
+    sent = gang.ask(messages_of_two_traits)[0]
+    assert sent == [3, sums[0], 3, sums[1], *sums]
 
 
 def test_group_of_others_is_refused(gang):

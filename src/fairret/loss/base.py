@@ -84,7 +84,7 @@ class FairnessLoss(nn.Module, ABC):
         rows = check_memory(memory)
         self.memory = Memory(rows, self.remembered) if rows else None
         self._group_name = name_of(process_group)
-        self._agreed = 0  # columns that all processes have
+        self._agreed: set[int] = set()  # numbers of columns that all processes had
 
     layout: ClassVar[Layout]  # how it wants `sens`
     remembered: ClassVar[tuple[str, ...]] = ()  # names of what `memory` keeps
@@ -217,14 +217,8 @@ class FairnessLoss(nn.Module, ABC):
     def _agree(self, over: Processes, sens: Tensor) -> None:
         """Compare columns once: sums of other lengths would end the process."""
         d_s = sens.shape[1]
-        if over.size == 1 or self._agreed == d_s or torch.compiler.is_compiling():
+        if over.size == 1 or d_s in self._agreed or torch.compiler.is_compiling():
             return
-        if self._agreed:
-            raise ShapeError(
-                "`sens` must have the same columns in all calls, where several "
-                f"processes share a batch; got {d_s} after {self._agreed}. Make a "
-                "loss of its own for other groups, or look for a batch that lacks some."
-            )
         own = torch.full((), d_s, dtype=torch.float64, device=sens.device)
         (found,) = over.total(over.slot(own))
         columns = [int(x) for x in found.tolist()]
@@ -233,7 +227,7 @@ class FairnessLoss(nn.Module, ABC):
                 f"`sens` must have the same columns in all processes; got {columns}. "
                 "Encode the rows of all of them with the same encoder."
             )
-        self._agreed = d_s
+        self._agreed.add(d_s)
 
 
 def _as_target(

@@ -63,7 +63,8 @@ def measure_running(
         found = measure(
             batch, divergence, gradient=gradient, tol=tol, max_iter=max_iter
         )
-        nu = torch.where(found.nu.isfinite(), found.nu, nu)
+        counts = found.nu.isfinite() & (posed.share > 0)
+        nu = torch.where(counts, found.nu, nu)
         _follow(batch, posed, divergence, memory, nu)
         memory.keep("nu", nu)
         return found.loss, found.slope
@@ -93,7 +94,9 @@ def _pose(batch: Batch, memory: Memory) -> _Posed:
     n, *sums = over.total(
         batch.rows, w.sum()[None], *over_all(rows), add_up(rows.den, s)
     )
-    alone = (len(w) if over.size == 1 else n.item()) >= memory.rows
+    # with one process, a look at what counts would make another device wait
+    blind = over.size == 1 and (batch.w is None or w.device.type != "cpu")
+    alone = (len(w) if blind else n.item()) >= memory.rows
     share = memory.share_of(n, *sums)
     n = n.clamp_min(1)
     weight, num, den, groups = (
@@ -168,7 +171,7 @@ def _move(
         bend: :math:`\sigma` of every multiplier, `(m,)`.
         memory: How many rows the Hessian is of.
     """
-    known = memory.seen.to(g).clamp_max(float(memory.rows)) / (ROWS_EACH * len(g))
+    known = memory.seen.to(g).clamp(1.0, float(memory.rows)) / (ROWS_EACH * len(g))
     diagonal = gram.diagonal()
     tiny = torch.finfo(gram.dtype).tiny
     ridge = diagonal / known + 1e-9 * diagonal.mean() + tiny
