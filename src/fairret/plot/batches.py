@@ -90,7 +90,8 @@ def draw_batches(unfair: UnfairScores) -> Figure:
             f"{unfair.title} without one: {spaced(len(unfair.h))} test rows in batches "
             f"of each size, against all at once ({' and '.join(levels)}). A group that "
             "is absent from a batch counts as fair in it. The memory is that of the "
-            f"loss, `memory={MEMORY}`, here from the first batch on.",
+            f"loss, `memory={MEMORY}`, here from the first batch on, while the "
+            "multipliers of KL are still on their way from zero.",
         ]
         set_caption(figure, lines)
     return figure
