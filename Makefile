@@ -5,11 +5,14 @@ JOBS ?= 2
 
 BIN := .venv/bin
 STAMP := .venv/.installed
+DEMO := .venv/.demo
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c constraints.txt
+# Slow tests do not wait at the end of one process's queue: idle processes take them over.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env test lint format demo bench figures clean
+.PHONY: help env test quick lint format demo bench figures claims clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,17 +20,29 @@ help:  ## list the targets
 env: $(STAMP)  ## create .venv with everything the other targets need
 
 # torch goes first: it is by far the largest, and a wrong build of it shows at once.
-$(STAMP): pyproject.toml constraints.txt
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo 'The versions in constraints.txt need Python 3.11 or later; set PYTHON=.' >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv .venv
 	$(PIP) torch
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[$(1)]'
+endef
+
+$(STAMP): pyproject.toml constraints.txt
+	$(call install,dev)
+	@touch $(DEMO) $@
+
+# The demonstration needs little: whoever tries it first does not wait for all tools.
+$(DEMO): pyproject.toml constraints.txt
+	$(call install,demo)
 	@touch $@
 
 test: lint  ## lint, then run all tests and doctests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST)
+
+quick: lint  ## lint, then the tests that need one process and little time
+	$(PYTEST) -m 'not (compile or process or browser or simulation or slow)'
 
 lint: $(STAMP)  ## check style, format, types and the direction of imports
 	$(BIN)/ruff check
@@ -39,7 +54,7 @@ format: $(STAMP)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-demo: $(STAMP)  ## train with and without a fairret and show both
+demo: $(DEMO)  ## train with and without a fairret and show both
 	$(BIN)/python examples/demo.py
 
 bench: $(STAMP)  ## measure speed against the peers
@@ -47,6 +62,9 @@ bench: $(STAMP)  ## measure speed against the peers
 
 figures: $(STAMP)  ## redraw results/figures from the committed results
 	$(BIN)/python experiments/draw.py
+
+claims: $(STAMP)  ## recompute the numbers of docs/reproduction.md, and compare them
+	$(BIN)/python experiments/claims.py
 
 clean:  ## remove the environment, caches and build results
 	rm -rf .venv build dist .coverage htmlcov

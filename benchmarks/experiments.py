@@ -10,10 +10,10 @@ from pathlib import Path
 import torch
 from report import Row, duration, verdict
 
-from fairret.dataset import load
-from fairret.experiment import Run, Store, run_missing
-from fairret.experiment.released import train_released
-from fairret.experiment.work import work
+from fairret.lab.baseline.released import train_released
+from fairret.lab.dataset import load
+from fairret.lab.experiment import Run, Store, run_missing
+from fairret.lab.experiment.work import work
 from fairret.loss import KLProjectionLoss
 from fairret.training import TrainingSettings, split_rows, train
 
@@ -37,7 +37,7 @@ def trainings(epochs: int) -> list[Row]:
     for _ in range(3):
         times["plain"].append(train(rows, None, 0.0, settings, seed=0).seconds)
         times["ours"].append(train(rows, term, 1.0, settings, seed=0).seconds)
-    theirs = train_released(rows, "KLProjectionLoss", "pr", 1.0, settings, seed=0)[1]
+    theirs = train_released("KLProjectionLoss", rows, "pr", 1.0, settings, seed=0)[1]
     plain, ours = (statistics.median(times[name]) for name in ("plain", "ours"))
     name = f"{data.card.title}, {epochs} epochs"
     step, faster = ours / plain, theirs / ours

@@ -12,7 +12,7 @@ from typing import Any
 from measure import Block
 
 from fairret.errors import MissingExtraError
-from fairret.experiment import released
+from fairret.lab.baseline import released
 
 HERE = Path(__file__).parent
 os.environ.setdefault(released.HOME, str(HERE / ".peers"))

@@ -2,8 +2,11 @@
 
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import cycle, product
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import torch
 from measure import Block, block_of, interleave, median, ratio
@@ -11,12 +14,15 @@ from peer import Peer
 from report import Row, duration, verdict
 from residual import residual
 from samples import Batches, make, save
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import fairret.loss
 import fairret.statistic
 
 N, BATCHES = 4096, 8
-SPEED, RESIDUAL = 100.0, 1e-6  # targets
+RESIDUAL = 1e-6  # targets, as are those of the speed
+SPEED = {"KL": 85.0, "JS": 100.0, "SED": 200.0}
+KERNELS, READS = 250, 1  # of a KL call where a host read is not free
 LOSSES = {
     "KL": "KLProjectionLoss",
     "JS": "JensenShannonProjectionLoss",
@@ -76,7 +82,52 @@ def run(quick: bool) -> list[Row]:
                 _compare(peer, short, statistic, data, rounds[statistic])
                 for statistic, short in product(rounds, LOSSES)
             ]
-    return rows
+    return [*rows, _count(data)]
+
+
+class Count(TorchDispatchMode):
+    """Count kernels, and how often the host reads a number."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped
+        self.kernels = self.reads = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Call what was called."""
+        self.reads += func.__name__.startswith("_local_scalar_dense")
+        self.kernels += not func.is_view
+        return func(*args, **(kwargs or {}))
+
+
+def _count(data: Batches) -> Row:
+    """Count the kernels of a KL call, as if reading a number made a device wait."""
+    case = Case(LOSSES["KL"], "PositiveRate", data)
+
+    def costly(_: torch.Tensor) -> bool:
+        return False
+
+    with (
+        mock.patch("fairret.device.reads_are_free", costly),
+        mock.patch("fairret.batch.reads_are_free", costly),
+        mock.patch("torch.inference_mode", nullcontext),  # which hides reads
+        Count() as count,
+    ):
+        next(case.in_turn)()
+    missed = []
+    if count.kernels > KERNELS:
+        missed.append(f"by {count.kernels - KERNELS} kernels")
+    if count.reads > READS:
+        missed.append(f"by {count.reads - READS} reads")
+    return Row(
+        "1 KL projection, kernels where a host read is not free",
+        f"{count.kernels} kernels, {count.reads} read",
+        "–",
+        "–",
+        f"≤ {KERNELS}, {READS} read",
+        verdict(missed),
+    )
 
 
 def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int) -> Row:
@@ -91,8 +142,8 @@ def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int)
     ours = max(case.residuals())
     theirs = {k: max(v) for k, v in peer.residuals(LOSSES[short], statistic).items()}
     missed = []
-    if faster.value < SPEED:
-        missed.append(f"{faster.value / SPEED:.2f} of the speed")
+    if faster.value < SPEED[short]:
+        missed.append(f"{faster.value / SPEED[short]:.2f} of the speed")
     if not ours <= RESIDUAL:
         missed.append(f"residual {ours:.0e}")
     return Row(
@@ -101,6 +152,6 @@ def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int)
         f"{duration(median(times['theirs']))}, residual {theirs['solver']:.0e} "
         f"({theirs['loss']:.0e} as used)",
         f"{faster.value:.0f} × ({faster.low:.0f} to {faster.high:.0f})",
-        f"≥ {SPEED:.0f} ×, ≤ {RESIDUAL:.0e}",
+        f"≥ {SPEED[short]:.0f} ×, ≤ {RESIDUAL:.0e}",
         verdict(missed),
     )

@@ -1,11 +1,11 @@
-"""How far the gradient of a small batch is from that of all rows.
+"""The error of the gradient of a small batch, relative to the gradient of all rows.
 
-python benchmarks/small_batches.py
+    python benchmarks/small_batches.py
 
-Prints tables for `docs/scale.md`: the mean square of the difference, relative to the
-gradient of all rows, over the last 200 of 500 batches with fixed scores; means over
-four draws of the batches. The second is of "pr" and two traits with more and more
-groups. The last column is of large batches without a memory. Takes ten minutes.
+Prints the tables of `docs/measurements.md`: the mean squared error over the last 200 of
+500 batches with fixed scores, averaged over four draws of the batches. The second table
+is for "pr" and two traits with more and more groups. The last column has large batches
+without a memory. Takes ten minutes.
 """
 
 import torch

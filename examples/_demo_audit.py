@@ -1,4 +1,4 @@
-"""What the demonstration measures on the test set."""
+"""The measurements of the demonstration, on the test set."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from fairret.statistic import LinearFractionalStatistic
 
 @dataclass(frozen=True)
 class Notion:
-    """A notion of fairness, and the loss term that asks for it."""
+    """A notion of fairness, and the loss term that enforces it."""
 
     key: str
     name: str
@@ -34,7 +34,7 @@ class Notion:
 
 
 class HeldOut(NamedTuple):
-    """What an audit needs to know of the people that training did not see."""
+    """The test rows, apart from their features."""
 
     sens: Tensor  # (n, d_s)
     groups: tuple[str, ...]  # names of the d_s columns
@@ -42,14 +42,14 @@ class HeldOut(NamedTuple):
 
     @property
     def sizes(self) -> list[int | None]:
-        """Number of people in every group; None for an amount, which has no members."""
+        """Number of people per group; None for a numeric trait."""
         return [
             int(s.sum()) if ((s == 0) | (s == 1)).all() else None for s in self.sens.T
         ]
 
 
 class Quality(NamedTuple):
-    """How well scores predict, whoever is scored."""
+    """Predictive quality of the scores over all rows."""
 
     auroc: float
     log_loss: float
@@ -58,7 +58,7 @@ class Quality(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """One measurement without and with the loss term."""
+    """A measurement without and with the loss term."""
 
     before: ParityResult
     after: ParityResult
@@ -66,7 +66,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Effect:
-    """What one loss term changed."""
+    """The effect of one loss term."""
 
     notion: Notion
     quality: Quality
@@ -75,7 +75,7 @@ class Effect:
 
 
 def compare(notion: Notion, plain: Tensor, fair: Tensor, test: HeldOut) -> Effect:
-    """Set the scores of two networks side by side, and the decisions at 1/2."""
+    """Compare the scores of two networks, and their decisions at 1/2."""
     before, after = (
         Parity(notion.statistic, names=test.groups, threshold=0.5)(
             prob, test.sens, test.label
@@ -91,7 +91,7 @@ def compare(notion: Notion, plain: Tensor, fair: Tensor, test: HeldOut) -> Effec
 
 
 def quality(prob: Tensor, label: Tensor) -> Quality:
-    """Measure scores against labels."""
+    """Compare scores with labels."""
     return Quality(
         auroc=float(binary_auroc(prob, label.long())),
         log_loss=float(F.binary_cross_entropy(prob, label)),

@@ -1,4 +1,4 @@
-"""The demonstration's progress bar and tables."""
+"""The progress bar and the tables of the demonstration."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ BEYOND = "*"
 
 
 def progress_bar(console: Console) -> Progress:
-    """Make the bar that counts the epochs of all trainings."""
+    """Create a progress bar over the epochs of all networks."""
     return Progress(
         TextColumn("{task.description:<38}"),
         BarColumn(),
@@ -34,33 +34,31 @@ def progress_bar(console: Console) -> Progress:
 def show(
     console: Console, plain: Quality, effects: Sequence[Effect], test: HeldOut
 ) -> None:
-    """Print both tables, and how to read them."""
+    """Print both tables with their legends."""
     console.print()
     console.print(summary(plain, effects, test))
     console.print(
-        "\nviolation  largest distance of a group from the overall value, relative to "
-        "it\nby chance  what a fair model stays below on 95 of 100 such test sets\n",
+        "\nviolation  largest relative distance of a group from the overall value"
+        "\ntypical    violation of an average person's group, corrected for chance\n",
         style="dim",
     )
     console.print(by_group(effects, test))
     console.print(
-        f"\n{BEYOND}    beyond chance: unfair, or the one time in 20 that a fair group "
-        "is there\nage  an amount: everybody counts, the older the more\n",
+        f"\n{BEYOND}    beyond chance: for a fair model, 1 in 20 test sets has such a "
+        "group\nage  a number: everybody counts, weighted by age\n",
         style="dim",
     )
 
 
 def summary(plain: Quality, effects: Sequence[Effect], test: HeldOut) -> Table:
-    """Lay out what every loss term costs and what it brings."""
+    """Tabulate the cost and the effect of each loss term."""
     n, base_rate = len(test.label), float(test.label.mean())
-    table = _table(
-        f"{n} people the networks have not seen, {base_rate:.0%} of them good"
-    )
+    table = _table(f"{n} people in the test set, {base_rate:.0%} of them qualified")
     table.add_column("", style="bold")
     table.add_column("loss term", no_wrap=True)
     for header in ("AUROC", "log-\nloss", "accu-\nracy", "mean\nscore"):
         table.add_column(header, justify="right")
-    for header in ("scores'\nviolation", "decisions'\nviolation", "by\nchance"):
+    for header in ("scores'\nviolation", "decisions'\nviolation", "typical"):
         table.add_column(header, justify="right", no_wrap=True)
     table.add_row("", "none", *(f"{value:.3f}" for value in plain))
     for effect in effects:
@@ -72,16 +70,16 @@ def summary(plain: Quality, effects: Sequence[Effect], test: HeldOut) -> Table:
                 f"{pair.before.max_violation:.0%} → {pair.after.max_violation:.0%}"
                 for pair in (effect.scores, effect.decisions)
             ),
-            f"{effect.decisions.after.noise_floor:.0%}",
+            " → ".join(
+                f"{side.violation_beyond_chance:.0%}" for side in effect.decisions
+            ),
         )
     return table
 
 
 def by_group(effects: Sequence[Effect], test: HeldOut) -> Table:
-    """Lay out every group's statistic of the decisions."""
-    table = _table("Decisions in every group, without → with the loss term")
-    table.add_column("group", no_wrap=True)
-    table.add_column("n", justify="right")
+    """Tabulate the statistic of the decisions per group."""
+    table = group_table("Decisions per group, without → with the loss term")
     for effect in effects:
         header = f"[bold]{effect.notion.key}[/bold]\n{effect.notion.measure}"
         table.add_column(header, max_width=13)
@@ -101,6 +99,14 @@ def by_group(effects: Sequence[Effect], test: HeldOut) -> Table:
             for effect in effects
         )
         table.add_row(name, "" if size is None else str(size), *cells)
+    return table
+
+
+def group_table(title: str) -> Table:
+    """Create a table with columns for the groups and their sizes."""
+    table = _table(title)
+    table.add_column("group", no_wrap=True)
+    table.add_column("n", justify="right")
     return table
 
 

@@ -1,9 +1,9 @@
-"""A fairret in a loop of Accelerate, on two processes.
+"""A fairret in an Accelerate training loop, on two processes.
 
     torchrun --nproc-per-node 2 examples/accelerate_training.py [--epochs N] [--rows N]
 
-Nothing is special about it: the loss and the metric sum over the processes that
-Accelerate has joined, started by `torchrun` or by `accelerate launch`. Needs
+No special code is needed: the loss and the metric sum over the processes that
+Accelerate manages. `accelerate launch` works as well as `torchrun`. Needs
 `pip install accelerate`.
 """
 
@@ -16,13 +16,13 @@ from accelerate.utils import set_seed
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairret.dataset import load
+from fairret.lab.dataset import load
 from fairret.loss import NormLoss
 from fairret.metric import Parity
 
 
 def main() -> None:
-    """Train, and say what came out."""
+    """Train, and print the largest violation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rows", type=int, default=8000)
@@ -40,13 +40,13 @@ def main() -> None:
         torch.optim.Adam(network.parameters(), lr=1e-3),
         DataLoader(rows, batch_size=128, shuffle=True),
     )
-    fairret = NormLoss("pr")  # not to be prepared: it has nothing to learn
+    fairret = NormLoss("pr")  # has no parameters, so it need not be prepared
 
     for _ in range(options.epochs):
         for feat, sens, label in loader:
             logit = model(feat).squeeze(1)
             loss = F.binary_cross_entropy_with_logits(logit, label)
-            loss = loss + 0.1 * fairret(logit, sens, label)  # same in all processes
+            loss = loss + 0.1 * fairret(logit, sens, label)  # equal in all processes
             optimizer.zero_grad()
             accelerator.backward(loss)
             optimizer.step()
@@ -55,7 +55,7 @@ def main() -> None:
     with torch.no_grad():
         for feat, sens, label in loader:
             parity.update(model(feat).squeeze(1), sens, label)
-    result = parity.compute().scores  # of all processes
+    result = parity.compute().scores  # over all processes
     accelerator.print(
         f"{accelerator.num_processes} processes, {options.epochs} epochs: "
         f"the largest violation is {result.max_violation:.6f}"

@@ -2,8 +2,8 @@
 
     python examples/lightning_training.py [--devices N] [--epochs N] [--rows N]
 
-Nothing is special about it: the loss and the metric sum over the processes that
-Lightning has started. Needs `pip install lightning`.
+No special code is needed: the loss and the metric sum over the processes that Lightning
+starts. Needs `pip install lightning`.
 """
 
 import argparse
@@ -14,13 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fairret.dataset import load
+from fairret.lab.dataset import load
 from fairret.loss import KLProjectionLoss
 from fairret.metric import MaxViolation
 
 
 class FairClassifier(lightning.LightningModule):
-    """A classifier that should find the good ones of every group alike."""
+    """A classifier that aims for equal true positive rates in all groups."""
 
     def __init__(self, features: int, groups: int, strength: float = 10.0) -> None:
         super().__init__()
@@ -32,16 +32,16 @@ class FairClassifier(lightning.LightningModule):
         self.strength = strength
 
     def training_step(self, batch: list[Tensor], _: int) -> Tensor:
-        """Compute the loss of a batch, of which this process has a part."""
+        """Compute the loss; each process has a part of the global batch."""
         feat, sens, label = batch
         logit = self.network(feat).squeeze(1)
-        fairret = self.fairret(logit, sens, label)  # the same in all processes
+        fairret = self.fairret(logit, sens, label)  # equal in all processes
         self.log("fairret", fairret, prog_bar=True)
         loss = F.binary_cross_entropy_with_logits(logit, label)
         return loss + self.strength * fairret
 
     def validation_step(self, batch: list[Tensor], _: int) -> None:
-        """Add a batch to the metric."""
+        """Update the metric with a batch."""
         feat, sens, label = batch
         self.violation.update(self.network(feat).squeeze(1), sens, label)
         self.log("violation", self.violation, on_epoch=True)
@@ -52,7 +52,7 @@ class FairClassifier(lightning.LightningModule):
 
 
 def main() -> None:
-    """Train, and say what came out."""
+    """Train, and print the largest violation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--devices", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=10)

@@ -1,11 +1,11 @@
-"""Train on several processes, with the loss that one process would have.
+"""Train on several processes with the loss of the global batch.
 
     torchrun --nproc-per-node 2 examples/many_processes.py [--epochs N] [--rows N]
         [--checkpoint PATH]
 
-A fairret sums over the processes by itself, and its gradient is right after
-`DistributedDataParallel` has averaged it. With a checkpoint, the same command goes on
-after the last epoch that was finished, as if it had never stopped.
+A fairret sums over the processes, and its gradient is correct after
+`DistributedDataParallel` has averaged it. With a checkpoint, rerun the command to
+resume after the last finished epoch; the result is the same as without interruption.
 """
 
 import argparse
@@ -20,17 +20,17 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-from fairret.dataset import load
+from fairret.lab.dataset import load
 from fairret.loss import SmoothMaxLoss
 from fairret.metric import Parity
 
-WARM_UP = 2  # epochs before the fairret counts
+WARM_UP = 2  # epochs at strength 0
 STRENGTH = 0.3
-TIMEOUT = timedelta(seconds=60)  # a process waits no longer for one that is gone
+TIMEOUT = timedelta(seconds=60)  # how long to wait for a lost process
 
 
 def main() -> None:
-    """Train, and measure what came out."""
+    """Train, and print the largest violation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--rows", type=int, default=8000)
@@ -42,18 +42,18 @@ def main() -> None:
     people = load("synthetic", n=options.rows, seed=0)
     rows = TensorDataset(people.feat, people.sens, people.label)
     sampler = DistributedSampler(rows, seed=0)
-    loader = DataLoader(rows, batch_size=128, sampler=sampler)  # of each process
+    loader = DataLoader(rows, batch_size=128, sampler=sampler)  # per process
 
     model = DistributedDataParallel(
         nn.Sequential(nn.Linear(people.feat.shape[1], 64), nn.ReLU(), nn.Linear(64, 1))
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    fairret = SmoothMaxLoss("pr", memory=4096)  # rows, for a batch has only 128 each
+    fairret = SmoothMaxLoss("pr", memory=4096)  # rows; a batch has only 128 per process
     parts = {"model": model, "optimizer": optimizer, "fairret": fairret}
 
     first = resume(options.checkpoint, parts)
     for epoch in range(first, options.epochs):
-        sampler.set_epoch(epoch)  # another order in every epoch
+        sampler.set_epoch(epoch)  # reshuffle
         strength = 0.0 if epoch < WARM_UP else STRENGTH
         for feat, sens, label in loader:
             logit = model(feat).squeeze(1)
@@ -68,17 +68,18 @@ def main() -> None:
     with torch.no_grad():
         for feat, sens, label in loader:
             parity.update(model(feat).squeeze(1), sens, label)
-    result = parity.compute().scores  # of all processes
+    result = parity.compute().scores  # over all processes
     if dist.get_rank() == 0:
         print(
             f"{dist.get_world_size()} processes, epochs {first} to {options.epochs}: "
             f"the largest violation is {result.max_violation:.6f}"
         )
+    dist.barrier()  # nobody leaves while another still works
     dist.destroy_process_group()
 
 
 def resume(path: Path | None, parts: dict[str, object]) -> int:
-    """Load the last checkpoint; give the epoch to go on with."""
+    """Load the checkpoint, if there is one, and return the epoch to start from."""
     if path is None or not path.exists():
         return 0
     kept = torch.load(path, weights_only=True)
@@ -88,7 +89,7 @@ def resume(path: Path | None, parts: dict[str, object]) -> int:
 
 
 def save(path: Path | None, parts: dict[str, object], epoch: int) -> None:
-    """Save all that the next epoch depends on; a crash leaves the last one whole."""
+    """Save a checkpoint; a crash while saving leaves the last one intact."""
     if path is None or dist.get_rank() != 0:
         return
     kept = {name: part.state_dict() for name, part in parts.items()}

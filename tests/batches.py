@@ -40,7 +40,18 @@ STATISTICS = (
     "fdr",
     "f_score",
 )
+KINDS = ("one", "three", "continuous")  # of groups, see below
 STACKS = ("tpr+fpr", "tpr+ppv", "pr+tpr+fpr+ppv+accuracy")
+
+
+def paired(losses, statistics=STATISTICS):
+    """Pair every loss with a third of the statistics, and every statistic with some."""
+    return [
+        (loss, name)
+        for i, loss in enumerate(losses)
+        for j, name in enumerate(statistics)
+        if (i + j) % 3 == 0
+    ]
 
 
 class Sample(NamedTuple):

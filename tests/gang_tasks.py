@@ -12,7 +12,7 @@ from torch.distributed.fsdp import fully_shard
 from batches import sample
 from fairret import distributed
 from fairret.errors import FairretError
-from fairret.loss import NormLoss
+from fairret.loss import NormLoss, base
 
 SHARES = {  # of the rows of a batch, for every process of three
     "even": (10, 10, 10),
@@ -51,7 +51,7 @@ def evaluate(loss, batch, **options):
     return value.detach(), logit.grad
 
 
-def losses_of(rank, size, cases):
+def losses_of(rank, size, cases, numbers=None):
     """Values, and gradients as DDP would average them, of several losses."""
     answers = []
     for make, case, shares, weighted in cases:
@@ -61,7 +61,8 @@ def losses_of(rank, size, cases):
         if weighted:
             kept = own_rows(whole._replace(label=weigh(whole)), SHARES[shares], rank)
             options["weight"] = kept.label
-        value, grad = evaluate(make(), batch, **options)
+        with gather_at_most(numbers):
+            value, grad = evaluate(make(), batch, **options)
         answers.append((value, grad / size))
     return answers
 
@@ -95,12 +96,13 @@ def weights_after_training(rank, size, make, wrap, shares):
     return torch.cat([x.detach().flatten() for x in whole])
 
 
-def remembered(rank, size, make):
+def remembered(rank, size, make, numbers=None):
     """A loss that remembers, over batches of 30 rows that three processes share."""
     loss, answers = make(), []
     for seed in range(8):
         batch = own_rows(batch_of("plain", seed), SHARES["uneven"], rank)
-        value, grad = evaluate(loss, batch)
+        with gather_at_most(numbers):
+            value, grad = evaluate(loss, batch)
         answers.append((value, grad / size))
     return answers
 
@@ -125,18 +127,33 @@ def compiled_and_eager(rank, size, make):
 
 @contextmanager
 def count_messages():
-    """Note how many numbers each sum over the processes sends."""
-    sent, plain = [], dist.all_reduce
+    """Note how many numbers each message to the other processes has."""
+    sent, add_up, gather = [], dist.all_reduce, dist.all_gather
 
-    def watched(tensor, *args, **options):
+    def watched_sum(tensor, *args, **options):
         sent.append(tensor.numel())
-        return plain(tensor, *args, **options)
+        return add_up(tensor, *args, **options)
 
-    dist.all_reduce = watched
+    def watched_gather(found, tensor, *args, **options):
+        sent.append(tensor.numel())
+        return gather(found, tensor, *args, **options)
+
+    dist.all_reduce, dist.all_gather = watched_sum, watched_gather
     try:
         yield sent
     finally:
-        dist.all_reduce = plain
+        dist.all_reduce, dist.all_gather = add_up, gather
+
+
+@contextmanager
+def gather_at_most(numbers):
+    """Change how many numbers are gathered; beyond that, sums are sent."""
+    usual = base.GATHERED
+    base.GATHERED = usual if numbers is None else numbers
+    try:
+        yield
+    finally:
+        base.GATHERED = usual
 
 
 def errors_of(rank, size, call):
@@ -173,23 +190,25 @@ def lose_the_group(rank):
     loss(*batch_of("plain"))
 
 
-def messages_of(rank, size, make, case, shares):
+def messages_of(rank, size, make, case, shares, numbers=None):
     """How many numbers the messages of one call have, and how many steps it takes."""
     batch = own_rows(batch_of(case), SHARES[shares], rank)
     loss = make()
-    loss.project(*batch)  # the first call also compares the columns
-    with count_messages() as sent:
-        found = loss.project(*batch)
+    with gather_at_most(numbers):
+        loss.project(*batch)  # the first call also compares the columns
+        with count_messages() as sent:
+            found = loss.project(*batch)
     return sent, found.iterations, found.status.name
 
 
-def messages_of_loss(rank, size, make, case, shares):
+def messages_of_loss(rank, size, make, case, shares, numbers=None):
     """How many numbers the messages of a forward and a backward pass have."""
     batch = own_rows(batch_of(case), SHARES[shares], rank)
     loss = make()
-    evaluate(loss, batch)  # the first call also compares the columns
-    with count_messages() as sent:
-        evaluate(loss, batch)
+    with gather_at_most(numbers):
+        evaluate(loss, batch)  # the first call also compares the columns
+        with count_messages() as sent:
+            evaluate(loss, batch)
     return sent
 
 

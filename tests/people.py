@@ -7,11 +7,15 @@ import torch
 from fairret.metric import ParityTable
 from fairret.sensitive import SensitiveEncoder
 
-VECTORS = (
-    *("statistic", "overall", "standard_error", "low", "high", "violation"),
-    *("group_noise_floor", "estimable", "count", "covariance"),
+SUMS = (
+    *("statistic", "overall", "standard_error", "violation", "estimable", "count"),
+    "covariance",
 )
-NUMBERS = ("max_violation", "noise_floor", "difference", "ratio", "norm", "smooth_max")
+DERIVED = (
+    *("low", "high", "judged", "p_value", "group_beyond_chance", "max_violation"),
+    *("noise_floor", "difference", "ratio", "norm", "smooth_max"),
+    "violation_beyond_chance",
+)
 
 
 def people(n=211, seed=0):
@@ -52,14 +56,14 @@ def by_rows(frame, traits, notions, *, label="y", weight=None, **options):
     return metric.compute()
 
 
-def assert_same(found, expected):
-    """Compare all that there is to know of every notion, scores and decisions."""
+def assert_same(found, expected, fields=SUMS):
+    """Compare every notion, scores and decisions: what all else is computed from."""
     assert list(found) == list(expected)
     for notion in expected:
         for one, other in zip(found[notion], expected[notion], strict=True):
             assert one.names == other.names
             assert one.traits == other.traits
-            for field in (*VECTORS, *NUMBERS):
+            for field in fields:
                 # Sums in another order; a variance is a difference of them, and what
                 # is left, 1e-16 where it should be 0, has a root of 1e-8.
                 tiny = 1e-7 if field in ("standard_error", "noise_floor") else 1e-10

@@ -8,6 +8,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+from scipy.optimize import linprog
 
 # Table 1, then the complements and the F-score: label -> alpha0, beta0, alpha1, beta1
 COEFFICIENTS = {
@@ -80,6 +81,58 @@ def covariance(names, h, s, y, weight=None):
     return result
 
 
+def departures(name, h, s, y, weight=None, pooled=False):
+    """Sums' distance from parity g_k and its covariance at parity, (d_s,), (d_s, d_s).
+
+    Pooled, every row that counts has the mean of the squares.
+    """
+    n, d_s = s.shape
+    overall = gamma(name, h, y, np.ones(n), weight)
+    rho, squares, v = np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(n):
+        a0, b0, a1, b1 = COEFFICIENTS[name](y[i])
+        w = 1.0 if weight is None else weight[i]
+        u, v[i] = w * (a0 + h[i] * b0), w * (a1 + h[i] * b1)
+        rho[i] = u - overall * v[i]
+        squares[i] = u**2 - u * v[i] + v[i] ** 2  # of the larger, where one is 0
+    square = rho**2
+    if pooled:
+        square = square.sum() / squares.sum() * squares
+    share = [(s[:, k] * v).sum() / v.sum() for k in range(d_s)]
+    g, cov = np.zeros(d_s), np.zeros((d_s, d_s))
+    for i in range(n):
+        for k in range(d_s):
+            g[k] += s[i, k] * rho[i]
+            for m in range(d_s):
+                cov[k, m] += square[i] * (s[i, k] - share[k]) * (s[i, m] - share[m])
+    return g, cov
+
+
+def shares(name, h, s, y, weight=None):
+    """Every group's share of the denominator of everybody, (d_s,)."""
+    total, own = 0.0, np.zeros(s.shape[1])
+    for i in range(len(h)):
+        _, _, a1, b1 = COEFFICIENTS[name](y[i])
+        v = (1.0 if weight is None else weight[i]) * (a1 + h[i] * b1)
+        total += v
+        own += v * s[i]
+    return own / total
+
+
+def log_violation_covariance(name, h, s, y, weight=None):
+    """Covariance of log(gamma_k / gamma_bar) by its influences, (d_s, d_s)."""
+    n, d_s = s.shape
+    every = np.ones(n)
+    overall = gamma(name, h, y, every, weight)
+    of_all = influences(name, h, y, every, weight)
+    phi = []
+    for k in range(d_s):
+        own = gamma(name, h, y, s[:, k], weight)
+        of_k = influences(name, h, y, s[:, k], weight)
+        phi.append([of_k[i] / own - of_all[i] / overall for i in range(n)])
+    return np.array(phi) @ np.array(phi).T
+
+
 def constraint(names, h, s, y, weight=None, c=None):
     """Prop. 1: a (m, n), b (m,) and p (n,) such that b + a (p f) = 0 is parity at c."""
     n = len(h)
@@ -99,6 +152,26 @@ def constraint(names, h, s, y, weight=None, c=None):
     return np.array(a), np.array(b), p
 
 
+def within(names, h, s, y, max_violation, weight=None):
+    """A tolerance as a (m, n), b (m,) and p (n,) such that b + a (p f) <= 0.
+
+    |gamma_k / c - 1| <= epsilon, c > 0, is linear where denominators are positive.
+    Groups without a statistic are left out.
+    """
+    n = len(h)
+    a, b = [], []
+    for name in names:
+        own = [gamma(name, h, y, member, weight) for member in s.T]
+        known = np.isfinite(own)
+        c = gamma(name, h, y, np.ones(n), weight)
+        for sign in (1, -1):
+            bound = (1 + sign * max_violation) * c
+            row, intercept, p = constraint([name], h, s, y, weight, bound)
+            a.append(sign * row[known])
+            b.append(sign * intercept[known])
+    return np.concatenate(a), np.concatenate(b), p
+
+
 def divergence_expression(divergence, f, h):
     """Def. 9-11, TV and chi-squared of every row, for cvxpy."""
     if divergence == "kl":
@@ -114,13 +187,17 @@ def divergence_expression(divergence, f, h):
     return cp.abs(f - h)
 
 
-def project(divergence, h, a, b, p):
-    """Eq. 11 by Clarabel: the projected scores and the mean divergence."""
+def project(divergence, h, a, b, p, at_most=False):
+    """Eq. 11 by Clarabel: the projected scores and the mean divergence.
+
+    The constraints are b + a (p f) = 0, or `at_most` 0.
+    """
     f = cp.Variable(len(h))
     objective = cp.Minimize(p @ divergence_expression(divergence, f, h))
     size = np.abs(a) @ p
     size[size == 0] = 1
-    constraints = [(b + a @ cp.multiply(p, f)) / size == 0, f >= 0, f <= 1]
+    gap = (b + a @ cp.multiply(p, f)) / size
+    constraints = [gap <= 0 if at_most else gap == 0, f >= 0, f <= 1]
     problem = cp.Problem(objective, constraints)
     for tol in (1e-11, 1e-10, 1e-9, 1e-8):  # the tightest that it can reach
         tight = {f"tol_{kind}": tol for kind in ("gap_abs", "gap_rel", "feas")}
@@ -200,3 +277,75 @@ def adversary_gain(guess, s, weight=None):
         for k in range(d):
             result += w[i] / total * s[i, k] * (guess[i, k] - norm)
     return result
+
+
+def relative_influences(name, h, y, member, weight=None):
+    """How far each row moves gamma_k / gamma_bar."""
+    every = np.ones(len(h))
+    own, overall = (gamma(name, h, y, x, weight) for x in (member, every))
+    of_own, of_all = (influences(name, h, y, x, weight) for x in (member, every))
+    return [
+        a / overall - own * b / overall**2 for a, b in zip(of_own, of_all, strict=True)
+    ]
+
+
+def change_error(name, before, after, y, member, weight=None):
+    """Standard error of the change of gamma_k / gamma_bar, paired by rows."""
+    phi = [relative_influences(name, h, y, member, weight) for h in (before, after)]
+    return math.sqrt(sum((b - a) ** 2 for a, b in zip(*phi, strict=True)))
+
+
+def expected_coefficients(name, eta):
+    """Coefficients of Def. 2 for labels that are 1 with probability eta, `(4, n)`."""
+    one = np.array(COEFFICIENTS[name](1.0), dtype=float)[:, None]
+    zero = np.array(COEFFICIENTS[name](0.0), dtype=float)[:, None]
+    return eta * one + (1 - eta) * zero
+
+
+def best_decisions(name, eta, s, kind, value, band, c=None):
+    """Solve the linear programme of a tolerance by HiGHS, all groups against all.
+
+    Maximise mean((2 eta - 1) f) over 0 <= f <= 1. Returns the optimum, or None if
+    there are no such f. A statistic whose denominator depends on f needs its overall
+    value c; the overall statistic is then held within a hundredth of it.
+    """
+    a0, b0, a1, b1 = expected_coefficients(name, eta)
+    n = len(eta)
+    rows, bounds = [], []
+
+    def at_most(slope, intercept):  # intercept + mean(slope f) <= 0
+        rows.append(slope / n)
+        bounds.append(-intercept)
+
+    def gamma_of(member):  # of a linear statistic: slope and intercept
+        size = (member * a1).mean()
+        return member * b0 / size, (member * a0).mean() / size
+
+    def between(member, low, high):
+        at_most(member * (b0 - high * b1), (member * (a0 - high * a1)).mean())
+        at_most(member * (low * b1 - b0), (member * (low * a1 - a0)).mean())
+
+    groups = [s[:, k] for k in range(s.shape[1])]
+    everybody = np.ones(n)
+    if c is None:
+        overall, a = gamma_of(everybody)
+        gammas = [gamma_of(member) for member in groups]
+        for slope, b in gammas:
+            if kind == "max_violation":
+                at_most(slope - (1 + value) * overall, b - (1 + value) * a)
+                at_most((1 - value) * overall - slope, (1 - value) * a - b)
+            for other, d in gammas:
+                if kind == "max_difference":
+                    at_most(slope - other, b - d - value)
+                if kind == "min_ratio":
+                    at_most(value * slope - other, value * b - d)
+    else:
+        between(everybody, 0.99 * c, 1.01 * c)
+        for member in groups:
+            between(member, (1 - value) * c, (1 + value) * c)
+    at_most(-everybody, band[0])
+    at_most(everybody, -band[1])
+    found = linprog(
+        -(2 * eta - 1) / n, A_ub=np.array(rows), b_ub=np.array(bounds), bounds=(0, 1)
+    )
+    return -found.fun if found.status == 0 else None

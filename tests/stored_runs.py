@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from fairret.experiment import Store, read_experiment, runs_of
+from fairret.lab.experiment import Store, list_runs, read_experiment
 
 FILE = """
 name = "made up"
@@ -65,7 +65,7 @@ def numbers(run):
     rng = np.random.default_rng(int(run.key[:8], 16))
     place = 1 + run.strength
     found = {}
-    for part in ("train", "test"):
+    for part in ("train", "validation", "test"):
         found |= {
             f"{part}/auroc": 0.9 - 0.02 * np.log10(place) + 0.004 * rng.normal(),
             f"{part}/accuracy": 0.85 + 0.003 * rng.normal(),
@@ -81,6 +81,9 @@ def numbers(run):
                     level = (0.4 + 0.3 * k) / place * np.exp(0.1 * rng.normal())
                     found[f"{part}/violation/{path}"] = level
                     found[f"{part}/floor/{path}"] = 0.05 + 0.01 * k
+                    found[f"{part}/beyond_chance/{path}"] = float(level > 0.1)
+                    found[f"{part}/p_value/{path}"] = 0.001 if level > 0.1 else 0.4
+                    found[f"{part}/violation_beyond_chance/{path}"] = level / 2
     return found
 
 
@@ -88,7 +91,7 @@ def fill(path, file, change=lambda run, result: result, wanted=lambda run: True)
     """Store the runs of a file; `change` gives other numbers, or None for a failure."""
     store = Store(path)
     rows = []
-    for run in filter(wanted, runs_of(read_experiment(file))):
+    for run in filter(wanted, list_runs(read_experiment(file))):
         result = change(run, numbers(run))
         settings = (run.key, json.dumps(asdict(run)))
         if result is None:

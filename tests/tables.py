@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 import reference
+from fairret.metric.delta_method import NotionMoments
 from fairret.metric.moments import row_excess
-from fairret.metric.uncertainty import NotionMoments
 
 
 def sides(names: str, h: Tensor, y: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ def moments(
     return NotionMoments(
         first.reshape(B, K, 2, d),
         second.reshape(B, K, 2, K, 2, d, d),
-        excess.expand(B, 4, K),
+        excess.expand(B, 5, K),
     )
 
 

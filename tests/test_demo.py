@@ -1,4 +1,4 @@
-"""`make demo` runs, says what it should and draws its figure."""
+"""`make demo` runs, prints its tables, draws its figure and certifies a rule."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.process
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -21,23 +23,39 @@ def run(*options):
     )
 
 
-@pytest.mark.slow
-def test_demo_prints_both_tables_and_writes_the_figure(tmp_path):
+def test_demo_prints_its_tables_and_writes_the_figure(tmp_path):
     output = tmp_path / "new" / "figure.png"
-    done = run("--rows", "1500", "--epochs", "4", "--seed", "1", "--output", output)
+    done = run("--rows", "3000", "--epochs", "10", "--seed", "1", "--output", output)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert max(len(line) for line in lines if str(output) not in line) <= 110
-    assert "20/20 epochs" in done.stdout
-    assert any(line.startswith("450 people") for line in lines)
-    for name in ("AUROC", "violation", "by chance", "everybody", "region=islands"):
+    assert "50/50 epochs" in done.stdout
+    assert any(line.startswith("900 people") for line in lines)
+    for name in ("AUROC", "violation", "typical", "everybody", "region=islands"):
         assert name in done.stdout
     for notion in ("DP", "EO", "PP", "TE"):
         (row,) = (line for line in lines if line.startswith(f"{notion}  "))
-        assert row.count("→") == 2  # scores and decisions, each before and after
-    (woman,) = (line for line in lines if line.startswith("sex=woman"))
+        assert row.count("→") == 3  # scores, decisions and typical, before and after
+    woman, decided = (line for line in lines if line.startswith("sex=woman"))
     assert woman.count("→") == 4
+    assert decided.count("→") == 2  # share accepted and violation
+    assert decided.endswith("%")  # its interval in the population
+    assert "The tolerance (max_violation 0.1) is met on the fit rows" in done.stdout
+    assert "in the population is between" in done.stdout
+    assert output.read_bytes().startswith(PNG)
+
+
+@pytest.mark.slow
+def test_demo_trains_only_the_notions_it_is_asked_for(tmp_path):
+    output = tmp_path / "figure.png"
+    small = ("--rows", "200", "--epochs", "1", "--output", output)
+    done = run("--notions", "PP", "DP", "EO", *small)
+    assert done.returncode == 0, done.stderr
+    assert "4/4 epochs" in done.stdout
+    assert "TE  " not in done.stdout
+    assert "at most 10% apart" in done.stdout
+    assert "the rule refuses everybody" in done.stdout  # after a single epoch
     assert output.read_bytes().startswith(PNG)
 
 

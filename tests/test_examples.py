@@ -7,11 +7,12 @@ import torch
 
 from torchrun import EXAMPLES, TORCHRUN, run
 
+pytestmark = pytest.mark.process
+
 RESULT = re.compile(r"^2 processes, .*: the largest violation is (0\.\d{6})$", re.M)
 EXAMPLE = EXAMPLES / "many_processes.py"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "launcher"),
     [
@@ -26,18 +27,17 @@ def test_example_trains_on_two_processes(name, launcher, tmp_path):
     assert 0 < float(violation) < 1
 
 
-@pytest.mark.slow
-def test_ten_epochs_and_ten_more_are_twenty_to_the_bit(tmp_path):
+def test_two_halves_of_a_training_are_the_whole_to_the_bit(tmp_path):
     rows = ("--rows", 400)
     halves, whole = tmp_path / "halves.pt", tmp_path / "whole.pt"
-    first = run(EXAMPLE, *rows, "--epochs", 10, "--checkpoint", halves)
-    then = run(EXAMPLE, *rows, "--epochs", 20, "--checkpoint", halves)
-    straight = run(EXAMPLE, *rows, "--epochs", 20, "--checkpoint", whole)
-    assert "epochs 0 to 10" in first
-    assert "epochs 10 to 20" in then
+    first = run(EXAMPLE, *rows, "--epochs", 4, "--checkpoint", halves)
+    then = run(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", halves)
+    straight = run(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", whole)
+    assert "epochs 0 to 4" in first
+    assert "epochs 4 to 8" in then
     assert RESULT.findall(then) == RESULT.findall(straight) != RESULT.findall(first)
     one, other = torch.load(halves), torch.load(whole)
-    assert one["epoch"] == other["epoch"] == 20
+    assert one["epoch"] == other["epoch"] == 8
     assert_equal(one, other)
 
 

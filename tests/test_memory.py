@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SCRIPT = """
 import json, resource, torch
 from fairret import loss as fairrets
@@ -25,7 +27,6 @@ print(json.dumps([peak, bool(logit.grad.isfinite().all())]))
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "statistic"),
     [("NormLoss", "tpr+ppv"), ("KLProjectionLoss", "ppv")],

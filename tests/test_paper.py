@@ -8,7 +8,8 @@ from torch.nn.functional import one_hot
 from batches import STATISTICS, same_block_per_group, sample
 from fairret.loss import NormLoss, SmoothMaxLoss
 from fairret.statistic import get_statistic
-from fairret.statistic.sums import over_all, over_groups, summands, violation
+from fairret.statistic.sums import over_all, over_groups, summands
+from fairret.statistic.violation import violation
 
 N = 23
 
@@ -85,7 +86,7 @@ def test_gradient_is_the_jacobian_of_the_violation_times_a_vector(loss_cls):
     loss = loss_cls("tpr")
 
     def v(logit):
-        checked = loss._batch(logit, (None, *batch[1:]), None, True, None, None, {})
+        checked = loss.read(logit, *batch[1:])
         rows = summands(checked.h, None, checked.coef)
         return violation(over_groups(rows, checked.s), over_all(rows))[0]
 

@@ -152,6 +152,7 @@ def test_defect_11_failed_solve_prints_and_goes_on(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.compile
 def test_defect_12_graph_breaks():
     torch._dynamo.reset()
     batch = sample(16, seed=12)

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from fairret.errors import DataFileError
-from fairret.experiment import Run
-from fairret.experiment.work import Outcome
+from fairret.lab.experiment import Run
+from fairret.lab.experiment.work import Outcome
 from fairret.training import TrainingSettings
 
 LOG = "TOY_LOG"  # a file that gets a line for each run that begins

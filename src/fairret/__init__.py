@@ -12,7 +12,7 @@ from fairret.loss import project
 from fairret.projection import Projection, Status
 
 if TYPE_CHECKING:  # what __getattr__ finds when it is asked for
-    from fairret import baseline, dataset, metric
+    from fairret import metric
     from fairret.auditing import audit
 
 __version__ = "0.2.0"
@@ -22,8 +22,6 @@ __all__ = [
     "Status",
     "__version__",
     "audit",
-    "baseline",
-    "dataset",
     "loss",
     "metric",
     "project",
@@ -36,6 +34,6 @@ def __getattr__(name: str) -> object:
     """Import what is not needed for training only when it is asked for."""
     if name == "audit":
         return importlib.import_module("fairret.auditing").audit
-    if name in ("baseline", "dataset", "metric"):
+    if name in ("estimator", "lab", "metric"):
         return importlib.import_module(f"fairret.{name}")
     raise AttributeError(f"module 'fairret' has no attribute {name!r}")

@@ -1,14 +1,13 @@
-"""The public border: sort the arguments of a call, check them once, and unify them.
+"""Checks of options and of tensors, with the messages for common mistakes."""
 
-Shapes, dtypes and devices are always checked. Values are looked at where that is free:
-on the CPU, and not while a graph is compiled. Behind the border, vectors are `(n,)`.
-"""
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NoReturn
 
-import difflib
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import Literal, NamedTuple, TypeAlias
-
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,144 +17,61 @@ from fairret.errors import (
     DtypeError,
     RangeError,
     ShapeError,
+    did_you_mean,
+    meant_share,
 )
 
-Layout: TypeAlias = Literal["wide", "narrow", "given"]
-SMALL = 262_144  # numbers whose copy costs less than adding up in two dtypes
 FORMS = "`(logit, sens)`, `(logit, sens, label)` or `(logit, feat, sens, label)`"
+FEW = 16  # rows up to which logits may lie in [0, 1] by chance
+_warned: set[str] = set()  # warnings that this process has shown
+_are_logits = ContextVar("_are_logits", default=False)
 
 
-class Inputs(NamedTuple):
-    """One batch behind the border: one device, one dtype, vectors of shape `(n,)`."""
-
-    pred: Tensor  # (n,)
-    sens: Tensor | None  # (n, d_s)
-    weight: Tensor | None  # (n,)
-    named: dict[str, object]  # what a statistic may ask for by name
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self.pred.shape[0]
-
-
-def sort_positional(
-    args: tuple[object, ...],
-    feat: object,
-    sens: object,
-    label: object,
-    *,
-    grouped: bool = True,
-) -> tuple[object, object, object]:
-    """Read `[feat,] sens[, label]` by their number; without groups `[feat,] label`."""
-    names: tuple[str, ...]
-    if grouped:
-        names = {1: ("sens",), 2: ("sens", "label")}.get(
-            len(args), ("feat", "sens", "label")
-        )
-    else:
-        names = ("label",) if len(args) == 1 else ("feat", "label")
-    if len(args) > len(names):
+def check_options(cls: str, unknown: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that a constructor does not know."""
+    if "strength" in unknown:
         raise ArgumentError(
-            f"The call must have the form {FORMS}; got {len(args)} positional "
-            "arguments after the first. Pass further inputs of a statistic by keyword."
+            f"`strength` must not be passed to `{cls}`; it multiplies the loss in the "
+            "training loop: `loss = bce(logit, label) + strength * fairret(logit, "
+            "sens, label)`. Leave it out here."
         )
-    given = {"feat": feat, "sens": sens, "label": label}
-    for name, value in zip(names, args, strict=False):
-        if given[name] is not None:
-            raise ArgumentError(
-                f"`{name}` must be given once; got it by position and by keyword. "
-                f"The forms of the call are {FORMS}."
-            )
-        given[name] = value
-    return given["feat"], given["sens"], given["label"]
+    for name in unknown:
+        raise ArgumentError(
+            f"`{cls}` has no option `{name}`.{did_you_mean(name, known)} "
+            f"The options are {', '.join(known)}."
+        )
 
 
-def check_batch(
-    pred: object,
-    feat: object,
-    sens: object,
-    label: object,
-    weight: object,
-    extra: Mapping[str, object],
-    *,
-    name: str,
-    grouped: bool = True,
-    layout: Layout = "wide",
-    may_be_empty: bool = False,
-) -> Inputs:
-    """Check the arguments of a call and bring them to one dtype.
-
-    Args:
-        pred: Logits or probabilities, as `name` says.
-        feat: Handed to statistics as it is.
-        sens: Memberships in [0, 1], `(n, d_s)`.
-        label: Labels in [0, 1].
-        weight: Non-negative sample weights.
-        extra: Further inputs of the statistic, by name.
-        name: What `pred` is called in messages: "logit" or "prob".
-        grouped: Whether `sens` is required.
-        layout: How to hand `sens` on: "wide" in float64; "narrow" in the dtype of the
-            result where it is large, which spares a copy; or as "given".
-        may_be_empty: Whether other processes may have all the rows.
-    """
-    rows = _as_rows(name, pred)
-    if name == "logit" and not rows.is_floating_point():
+def check_number(name: str, value: object, hint: str) -> float:
+    """Require a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise DtypeError(
-            f"`logit` must be of a floating dtype; got {rows.dtype}. Pass the model's "
-            "raw output, or probabilities with `pred_as_logit=False`."
+            f"`{name}` must be a number; got {type(value).__name__}. {hint}"
         )
-    n, device = rows.shape[0], rows.device
-    # float64 everywhere: 1 - h has no digits left in float32 beyond a logit of 17
-    dtype = torch.float32 if device.type == "mps" else torch.float64
-    if n == 0 and not may_be_empty:
-        raise ShapeError(
-            f"`{name}` must have at least one row; got an empty batch. Skip empty "
-            "batches, or use `drop_last=True` in the loader."
-        )
-    look = device.type == "cpu" and not torch.compiler.is_compiling() and n > 0
-    if look:
-        _check_range(name, rows, None if name == "logit" else (0.0, 1.0))
-    named: dict[str, object] = dict(extra)
-    if feat is not None:
-        named["feat"] = feat
-    if label is not None:
-        y = _as_rows("label", label, n, device)
-        if look:
-            _check_range("label", y, (0.0, 1.0))
-        named["label"] = y.to(dtype)
-    if weight is not None:
-        weight = _as_rows("weight", weight, n, device)
-        if look:
-            _check_range("weight", weight, (0.0, torch.finfo(torch.float32).max))
-        weight = weight.to(dtype)
-    s = None
-    if grouped:
-        s = _check_sens(sens, n, device, look)
-        if layout != "given":
-            small = layout == "wide" or s.numel() <= SMALL
-            s = s.to(dtype if small else result_dtype(rows))
-    return Inputs(rows.to(dtype), s, weight, named)
+    return value
 
 
-def _as_tensor(name: str, value: object) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    if value is None:
-        raise ArgumentError(
-            f"`{name}` is required; got nothing. The forms of the call are {FORMS}."
-        )
-    raise DtypeError(
-        f"`{name}` must be a tensor; got {type(value).__name__}. Convert it with "
-        "`torch.as_tensor(numpy.asarray(...))`; `fairret.sensitive.SensitiveEncoder` "
-        "makes `sens` from a table."
-    )
+def check_positive(name: str, value: float, hint: str) -> float:
+    """Require a finite number above zero."""
+    if not 0 < check_number(name, value, hint) < float("inf"):
+        raise RangeError(f"`{name}` must be positive and finite; got {value!r}. {hint}")
+    return value
 
 
-def _as_rows(
+def check_share(name: str, value: float) -> float:
+    """Require a probability; a threshold may be 0 or 1, a confidence not."""
+    hint = "It is a probability, even if the scores are logits."
+    check_number(name, value, "Pass 0.5, for example. " + hint)
+    if not (0 <= value <= 1 if name == "threshold" else 0 < value < 1):
+        hint = meant_share(value, hint)
+        raise RangeError(f"`{name}` must be between 0 and 1; got {value!r}. {hint}")
+    return float(value)
+
+
+def as_rows(
     name: str, value: object, n: int | None = None, device: torch.device | None = None
 ) -> Tensor:
-    """Remove a trailing 1, and insist on one number a row."""
+    """Remove a trailing 1, and require one number per row."""
     tensor = _as_tensor(name, value)
     if tensor.dim() == 2 and tensor.shape[1] == 1:
         tensor = tensor[:, 0]
@@ -165,25 +81,92 @@ def _as_rows(
             "more than two are not supported.",
             "prob": "For two classes pass the column of the positive one.",
             "label": "Pass one-hot labels as `label.argmax(1)`.",
-        }.get(name, "Pass one number for every row.")
+        }.get(name, "Pass one number per row.")
         raise ShapeError(
             f"`{name}` must have shape (n,) or (n, 1); "
             f"got {tuple(tensor.shape)}. {hint}"
         )
-    if n is not None and tensor.shape[0] != n:
-        raise ShapeError(
-            f"`{name}` must have n={n} rows, the number of predictions; "
-            f"got {tensor.shape[0]}. Take both from the same batch."
-        )
-    _check_device(name, tensor, device)
-    if tensor.is_complex():
-        raise DtypeError(
-            f"`{name}` must be real; got {tensor.dtype}. Pass a real dtype."
-        )
+    _check_place(name, tensor, n, device)
     return tensor
 
 
-def _check_device(name: str, tensor: Tensor, device: torch.device | None) -> None:
+def check_sens(sens: object, n: int, device: torch.device, look: bool) -> Tensor:
+    """Require memberships, `(n, d_s)`; in [0, 1], if their values may be read."""
+    tensor = _as_tensor("sens", sens)
+    if tensor.dim() != 2 or tensor.shape[1] == 0:
+        raise ShapeError(
+            f"`sens` must have shape (n, d_s) with n={n}, the number of predictions; "
+            f"got {tuple(tensor.shape)}. Pass a single trait as `sens[:, None]`, and "
+            "one-hot encode a categorical one (see `fairret.sensitive`)."
+        )
+    _check_place("sens", tensor, n, device)
+    if look:
+        check_range("sens", tensor, (0.0, 1.0))
+    return tensor
+
+
+def _as_tensor(name: str, value: object) -> Tensor:
+    """Require a dense tensor of real numbers."""
+    if not isinstance(value, Tensor):
+        _refuse_type(name, value)
+    if value.is_complex() or value.layout != torch.strided:
+        raise DtypeError(
+            f"`{name}` must be a dense tensor of real numbers; got {value.dtype}, "
+            f"{value.layout}. Convert it with `{name}.to_dense()` or `{name}.real`."
+        )
+    return value
+
+
+def _refuse_type(name: str, value: object) -> NoReturn:
+    if value is None:
+        raise ArgumentError(
+            f"`{name}` is required; got nothing. The forms of the call are {FORMS}."
+        )
+    example = example_of_text(value)
+    if example is None:
+        raise DtypeError(
+            f"`{name}` must be a tensor; got {type(value).__name__}. Convert it with "
+            "`torch.as_tensor(numpy.asarray(...))`; "
+            "`fairret.sensitive.SensitiveEncoder` makes `sens` from a table."
+        )
+    required, hint = {
+        "label": (
+            "of 0 and 1",
+            "Compare them with the positive class: `torch.as_tensor(numpy.asarray("
+            f"label) == {example!r})`, if that is {example!r}.",
+        ),
+        "sens": (
+            "of memberships in [0, 1]",
+            "Encode them with `fairret.sensitive.SensitiveEncoder`.",
+        ),
+    }.get(name, ("of numbers", "Convert them to numbers first."))
+    got = f"{type(value).__name__} of strings such as {example!r}"
+    if isinstance(value, str):
+        got = f"the string {example!r}"
+    raise DtypeError(f"`{name}` must be a tensor {required}; got {got}. {hint}")
+
+
+def example_of_text(value: object) -> str | None:
+    """Find a string in a value that should be numbers, if there is one."""
+    if isinstance(value, str):
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):  # ragged, or not on the CPU
+        return None
+    if array.dtype.kind not in "OSTU":
+        return None
+    return next((str(x) for x in array.flat if isinstance(x, str | bytes)), None)
+
+
+def _check_place(
+    name: str, tensor: Tensor, n: int | None, device: torch.device | None
+) -> None:
+    if n is not None and tensor.shape[0] != n:
+        raise ShapeError(
+            f"`{name}` must have n={n} rows, the number of predictions; "
+            f"got {tuple(tensor.shape)}. Take both from the same batch."
+        )
     if device is not None and tensor.device != device:
         raise DeviceError(
             f"`{name}` must be on {device}, the device of the predictions; "
@@ -191,118 +174,94 @@ def _check_device(name: str, tensor: Tensor, device: torch.device | None) -> Non
         )
 
 
-def _check_sens(sens: object, n: int, device: torch.device, look: bool) -> Tensor:
-    tensor = _as_tensor("sens", sens)
-    if tensor.is_complex() or tensor.layout != torch.strided:
-        raise DtypeError(
-            "`sens` must be a dense tensor of real numbers; got "
-            f"{tensor.dtype}, {tensor.layout}. Convert it with `sens.to_dense()`."
-        )
-    if tensor.dim() == 2 and tensor.shape[0] != n:
-        raise ShapeError(
-            f"`sens` must have n={n} rows, the number of predictions; "
-            f"got {tuple(tensor.shape)}. Take both from the same batch."
-        )
-    if tensor.dim() != 2 or tensor.shape[1] == 0:
-        raise ShapeError(
-            f"`sens` must have shape (n, d_s) with n={n}, the number of predictions; "
-            f"got {tuple(tensor.shape)}. Pass a single trait as `sens[:, None]`, and "
-            "one-hot encode a categorical one (see `fairret.sensitive`)."
-        )
-    _check_device("sens", tensor, device)
-    if look and not _within(tensor, (0.0, 1.0)):
-        low, high = _extremes(tensor)
-        if low != low:
-            raise RangeError(
-                "`sens` must not contain NaN; got it in "
-                f"{int(tensor.isnan().any(1).sum())} of {n} rows. A missing value "
-                "belongs to no group: 0 in all columns of its trait."
-            )
+def check_range(
+    name: str, tensor: Tensor, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Require values within bounds, and no NaN; return the extremes."""
+    values = tensor.detach()
+    low, high = torch.aminmax(values.byte() if values.dtype == torch.bool else values)
+    least, most = low.item(), high.item()  # NaN comes through as NaN
+    if least != least:
+        rows = tensor.isnan().reshape(tensor.shape[0], -1).any(1)
+        hint = {
+            "logit": "Look for a model that diverged, or missing values in its input.",
+            "prob": "Look for a model that diverged, or missing values in its input.",
+            "sens": "A missing value is 0 in all columns of its trait.",
+        }.get(name, "Drop the rows where it is unknown.")
         raise RangeError(
-            f"`sens` must hold memberships in [0, 1]; got values from {low:g} to "
-            f"{high:g}. One-hot encode a categorical trait and scale a continuous one "
-            "to [0, 1]: `fairret.sensitive.SensitiveEncoder` does both."
+            f"`{name}` must not contain NaN; got it in {int(rows.sum())} of "
+            f"{len(rows)} rows. {hint}"
         )
-    return tensor
-
-
-def _extremes(tensor: Tensor) -> tuple[float, float]:
-    if tensor.dtype == torch.bool:
-        tensor = tensor.to(torch.uint8)
-    low, high = torch.aminmax(tensor.detach())  # NaN comes through as NaN
-    return float(low), float(high)
-
-
-def _within(tensor: Tensor, bounds: tuple[float, float]) -> bool:
-    low, high = _extremes(tensor)
-    return bounds[0] <= low and high <= bounds[1]
-
-
-def _check_range(name: str, tensor: Tensor, bounds: tuple[float, float] | None) -> None:
-    low, high = _extremes(tensor)
-    if low != low:
-        raise RangeError(
-            f"`{name}` must not contain NaN; got {int(tensor.isnan().sum())} of "
-            f"{tensor.shape[0]} rows. "
-            + (
-                "Look for a model that diverged, or for missing values in its input."
-                if name in ("logit", "prob")
-                else "Drop the rows where it is unknown."
-            )
-        )
-    if bounds is not None and not (bounds[0] <= low and high <= bounds[1]):
+    if bounds is not None and not (bounds[0] <= least and most <= bounds[1]):
         what, hint = {
             "weight": ("be finite and at least 0", "Check how the weights were made."),
             "prob": (
                 "lie in [0, 1]",
-                "Pass `torch.sigmoid(logit)`, or the logits themselves to a loss.",
+                "Pass `torch.sigmoid(logit)`. Losses take logits as they are, metrics "
+                "with `pred_as_logit=True`.",
+            ),
+            "sens": (
+                "hold memberships in [0, 1]",
+                "One-hot encode a categorical trait and scale a continuous one to "
+                "[0, 1]: `fairret.sensitive.SensitiveEncoder` does both.",
             ),
         }.get(name, ("lie in [0, 1]", "Code the positive class as 1, the other as 0."))
         raise RangeError(
-            f"`{name}` must {what}; got values from {low:g} to {high:g}. {hint}"
+            f"`{name}` must {what}; got values from {least:g} to {most:g}. {hint}"
+        )
+    return least, most
+
+
+def check_order(sens: object, label: object) -> None:
+    """Refuse labels in the place of memberships, and the other way round."""
+    if not (isinstance(sens, Tensor) and isinstance(label, Tensor)):
+        return
+    one_column = sens.dim() == 1 or (sens.dim() == 2 and sens.shape[1] == 1)
+    if one_column and label.dim() == 2 and label.shape[1] > 1:
+        raise ShapeError(
+            "`sens` must have shape (n, d_s) and `label` shape (n,); got "
+            f"{tuple(sens.shape)} and {tuple(label.shape)}, so they seem to be "
+            "swapped. Pass `sens` before `label`, or both by keyword. If the labels "
+            "are one-hot, pass `label.argmax(1)`."
         )
 
 
-def check_positive(name: str, value: float, hint: str) -> float:
-    """Insist on a finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DtypeError(
-            f"`{name}` must be a number; got {type(value).__name__}. {hint}"
-        )
-    if not 0 < value < float("inf"):
-        raise RangeError(f"`{name}` must be positive and finite; got {value!r}. {hint}")
-    return value
+def warn_of_probabilities(n: int, low: float, high: float) -> None:
+    """Warn once per process if logits look like probabilities.
+
+    Those of a network that has hardly been trained may all lie in [0.15, 0.4], for
+    example. So values on both sides of ½ are required too.
+    """
+    if not (0 <= low < 0.5 < high <= 1 and n > FEW):
+        return
+    if "prob" in _warned or _are_logits.get():
+        return
+    _warned.add("prob")
+    warnings.warn(
+        f"`logit` should hold logits; all {n} values lie between {low:.3g} and "
+        f"{high:.3g} and look like probabilities. Pass `pred_as_logit=False` if they "
+        "are; ignore this warning if they are logits. It is shown once.",
+        UserWarning,
+        stacklevel=_caller_level(),
+    )
 
 
-def check_share(name: str, value: float) -> float:
-    """Insist on a probability; a threshold may be 0 or 1, a confidence not."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DtypeError(
-            f"`{name}` must be a number between 0 and 1; got {type(value).__name__}. "
-            "Pass 0.5, say."
-        )
-    if not (0 <= value <= 1 if name == "threshold" else 0 < value < 1):
-        raise RangeError(
-            f"`{name}` must be between 0 and 1; got {value!r}. It is a probability, "
-            "also where the scores are logits."
-        )
-    return float(value)
+@contextmanager
+def known_logits() -> Iterator[None]:
+    """Do not warn of probabilities: the caller's own network gives logits."""
+    before = _are_logits.set(True)
+    try:
+        yield
+    finally:
+        _are_logits.reset(before)
 
 
-def result_dtype(pred: Tensor) -> torch.dtype:
-    """float64 for float64 input, else float32."""
-    return torch.float64 if pred.dtype == torch.float64 else torch.float32
-
-
-def full_precision(device: torch.device) -> AbstractContextManager[object]:
-    """Keep autocast from taking the sums in half precision."""
-    kind = device.type
-    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
-        return torch.autocast(kind, enabled=False)
-    return nullcontext()
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known name was perhaps meant."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+def _caller_level() -> int:
+    """Find the stack level of the first frame outside of fairret and torch."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None:
+        module = str(frame.f_globals.get("__name__", "")).split(".")[0]
+        if module not in ("fairret", "torch"):
+            break
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,12 +1,13 @@
-"""Sums over the processes that share a batch; in a process on its own, nothing happens.
+"""Sums over the processes that share a batch; a single process sends nothing.
 
-Only sums cross processes: numerators, denominators, and what the projection adds up.
-Losses of parts of a batch are never averaged.
+Losses of parts of a batch are never averaged. Processes exchange sums (numerators,
+denominators, the sums of a projection) or, if a batch is small, its rows.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -21,7 +22,7 @@ Choice: TypeAlias = "ProcessGroup | Literal[False] | None"
 
 
 class Processes(NamedTuple):
-    """The processes that share a batch, and this one's place among them."""
+    """The processes that share a batch, and the rank of this one."""
 
     group: ProcessGroup | None = None  # None: the default group, or no other process
     size: int = 1
@@ -39,8 +40,8 @@ class Processes(NamedTuple):
     def add_up(self, *parts: Tensor) -> tuple[Tensor, ...]:
         """Sum over the processes, with a gradient through this process's own part.
 
-        The gradient is multiplied by the number of processes, because those who train
-        on several processes (DDP, FSDP) average it over them.
+        The gradient is multiplied by the number of processes, because DDP and FSDP
+        average it over them.
         """
         if self.size == 1:
             return parts
@@ -49,8 +50,50 @@ class Processes(NamedTuple):
             for whole, own in zip(self.total(*parts), parts, strict=True)
         )
 
+    def gather(self, rows: Tensor, most: int) -> tuple[Tensor, slice] | None:
+        """Gather the rows of all processes, `(n, r)`, in every process.
+
+        A message is as long as the last call needed, so that batches of one size take
+        one message.
+
+        Args:
+            rows: The rows of this process, possibly none.
+            most: Largest number of elements to gather.
+
+        Returns:
+            All rows and the slice of this process's own; None if they are too many.
+        """
+        key = dist.group.WORLD if self.group is None else self.group
+        capacity = _CAPACITY.get(key, 0)
+        counts, parts = self._exchange(rows, capacity)
+        _CAPACITY[key] = largest = max(counts)
+        if sum(counts) * rows.shape[1] > most:
+            _CAPACITY[key] = 0
+            return None
+        if largest > capacity:
+            _, parts = self._exchange(rows, largest)
+        first = sum(counts[: self.rank])
+        whole = torch.cat([part[:n] for part, n in zip(parts, counts, strict=True)])
+        return whole, slice(first, first + counts[self.rank])
+
+    def _exchange(self, rows: Tensor, capacity: int) -> tuple[list[int], list[Tensor]]:
+        """Send the number of rows and, if they fit, the rows."""
+        n, r = rows.shape
+        message = rows.new_zeros(1 + capacity * r)
+        message[0] = n
+        if n <= capacity:
+            message[1 : 1 + n * r] = rows.flatten()
+        found = [torch.empty_like(message) for _ in range(self.size)]
+        dist.all_gather(found, message, group=self.group)
+        counts = [int(part[0]) for part in found]
+        return counts, [part[1:].view(capacity, r) for part in found]
+
+    def once(self, x: Tensor) -> Tensor:
+        """Return x in one process and 0 in the others, so that a sum counts it once."""
+        return x if self.rank == 0 else torch.zeros_like(x)
+
     def slot(self, number: Tensor) -> Tensor:
-        """Put a number where only this process writes: the sum has one for each."""
+        """Place a scalar in this rank's slot, so that a sum gathers one per rank."""
         if self.size == 1:
             return number.reshape(1)
         slots = number.new_zeros(self.size)
@@ -61,10 +104,11 @@ class Processes(NamedTuple):
 ALONE = Processes()
 DEFAULT, OFF = "default", "off"
 _GROUPS: dict[str, ProcessGroup] = {}  # by name: a group itself cannot be copied
+_CAPACITY: WeakKeyDictionary[object, int] = WeakKeyDictionary()  # rows, by group
 
 
-def name_of(choice: Choice) -> str:
-    """Check a choice, and give the name that `processes_of` knows it by.
+def check_group(choice: Choice) -> str:
+    """Check a choice of processes, and return its name for `find_processes`.
 
     Args:
         choice: A process group; None for the default one, if there is one; False for
@@ -78,7 +122,7 @@ def name_of(choice: Choice) -> str:
     if dist.is_available() and other is dist.GroupMember.NON_GROUP_MEMBER:
         raise ArgumentError(
             "`process_group` must be a group that this process is in; got one of other "
-            "processes. Make the loss in those alone, or pass False here."
+            "processes. Create the loss in those only, or pass False here."
         )
     if not (dist.is_available() and isinstance(choice, dist.ProcessGroup)):
         raise DtypeError(
@@ -90,14 +134,14 @@ def name_of(choice: Choice) -> str:
     return choice.group_name
 
 
-def processes_of(name: str) -> Processes:
-    """Look up who shares the batch now."""
+def find_processes(name: str) -> Processes:
+    """Find the processes that share a batch at present."""
     if name == OFF or not (dist.is_available() and dist.is_initialized()):
         return ALONE
     if name not in (DEFAULT, *_GROUPS):
         raise ArgumentError(
-            "`process_group` must be a group of this process; got a loss that was made "
-            f"in another one, for a group {name!r}. Make the loss anew here."
+            "`process_group` must be a group of this process; got a loss from "
+            f"another process, for group {name!r}. Create the loss again here."
         )
     group = None if name == DEFAULT else _GROUPS[name]
     size = dist.get_world_size(group)

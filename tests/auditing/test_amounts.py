@@ -3,13 +3,15 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairret
-from fairret.auditing import cells, source
-from fairret.auditing.column import on_grid
-from fairret.auditing.traits import FEW
+from fairret.auditing import amounts, files, source
+from fairret.auditing.amounts import round_down
+from fairret.errors import DtypeError, RangeError
 from fairret.sensitive import Binned
+from fairret.sensitive.coded import MOST_CODES
 from people import assert_same, by_rows, people
 
 N = 4500  # more than MANY, so that numbers are rounded
@@ -57,14 +59,13 @@ AMOUNTS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["frame", "csv"])
 @pytest.mark.parametrize("name", AMOUNTS)
-def test_every_row_is_in_the_bin_that_is_named(name, kind, monkeypatch, tmp_path):
+def test_every_row_is_in_the_bin_that_is_named(name, monkeypatch, tmp_path):
     monkeypatch.setattr(source, "ROWS", 4000)  # 500 are left, few enough to stay exact
     frame = people(N, seed=1)
     frame["x"] = AMOUNTS[name](np.random.default_rng(7))
     data = frame
-    if kind == "csv":
+    if list(AMOUNTS).index(name) % 3:
         data = tmp_path / "people.csv"
         frame.to_csv(data, index=False)
     found = run(data)
@@ -83,24 +84,24 @@ def test_every_row_is_in_the_bin_that_is_named(name, kind, monkeypatch, tmp_path
 def test_rounding_never_moves_a_number_across_an_edge(digits):
     rng = np.random.default_rng(0)
     size = 10.0 ** rng.integers(-12, 15, 3000)
-    edges = on_grid(rng.normal(0, 1, 3000) * size, digits)
+    edges = round_down(rng.normal(0, 1, 3000) * size, digits)
     below, above = np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)
-    assert (on_grid(edges, digits) == edges).all()
-    assert (on_grid(below, digits) < edges).all()
-    assert (on_grid(above, digits) >= edges).all()
+    assert (round_down(edges, digits) == edges).all()
+    assert (round_down(below, digits) < edges).all()
+    assert (round_down(above, digits) >= edges).all()
     written = [float(f"{edge:.{digits - 1}e}") for edge in edges]
     assert edges.tolist() == written  # what somebody would type
 
 
 def test_rounding_keeps_the_ends_of_the_range():
     ends = np.array([0.0, -0.0, 5e-324, -1e-310, 1.5e308, -1.5e308])
-    found = on_grid(ends, 4)
+    found = round_down(ends, 4)
     assert np.isfinite(found).all()
     assert (found <= ends).all()
 
 
 def test_rows_exactly_at_an_edge_are_above_it(monkeypatch):
-    monkeypatch.setattr(cells, "MANY", 130)
+    monkeypatch.setattr(amounts, "MANY", 130)
     frame = people(900, seed=2)
     frame["x"] = np.arange(900) % 300 / 10  # 0.1 has no exact float
     found = run(frame)
@@ -141,8 +142,15 @@ def test_few_whole_numbers_are_categories_in_their_order(kind, tmp_path):
 
 def test_one_number_more_than_a_few_makes_amounts():
     frame = people(seed=6)
-    assert len(run(frame.assign(x=np.arange(211) % FEW)).results["pr"].scores.names) > 9
-    more = run(frame.assign(x=np.arange(211) % (FEW + 1))).results["pr"].scores.names
+    assert (
+        len(run(frame.assign(x=np.arange(211) % MOST_CODES)).results["pr"].scores.names)
+        > 9
+    )
+    more = (
+        run(frame.assign(x=np.arange(211) % (MOST_CODES + 1)))
+        .results["pr"]
+        .scores.names
+    )
     assert more == ("x<5", "5<=x<10", "10<=x<15", "x>=15")
 
 
@@ -160,3 +168,54 @@ def test_missing_amounts_are_in_no_bin():
     found = run(frame, "age")
     assert found.settings.missing == {"age": len(frame[::7])}
     assert_in_the_right_bins(found, frame, "age")
+
+
+@pytest.mark.parametrize("trait", ["x", Binned("x", [40, 50.5])])
+def test_word_among_amounts_may_be_said_to_be_missing(trait, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "BLOCK", 1 << 13)
+    frame = people(N, seed=9).rename(columns={"age": "x"})
+    frame["x"] = frame["x"].astype(object)
+    frame.loc[N - 3, "x"] = "unknown"
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    with pytest.raises(DtypeError, match=r"Column 'x' .*'unknown'.*--missing"):
+        run(tmp_path / "people.csv", trait)
+    found = run(tmp_path / "people.csv", trait, missing=["unknown"])
+    assert found.settings.missing == {"x": 1}
+    frame["x"] = pd.to_numeric(frame["x"], errors="coerce")
+    assert_in_the_right_bins(found, frame, "x")
+
+
+def test_amounts_must_be_finite(tmp_path):
+    frame = people(N, seed=10)
+    frame.loc[5, "age"] = np.inf
+    with pytest.raises(RangeError, match=r"of finite numbers; 'age' has .* inf"):
+        run(frame, "age")
+
+
+def test_a_list_of_amounts_is_read_as_numbers():
+    frame = people(N, seed=11)
+    assert_same(run(frame.to_dict("list"), "age").results, run(frame, "age").results)
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+@pytest.mark.parametrize(
+    ("make", "noted"),
+    [
+        (lambda rng: rng.permutation(N) + 70_001, True),
+        (lambda rng: np.where(np.arange(N) % 500, np.arange(N), 1), True),  # nearly all
+        (lambda rng: rng.permutation(N) / 8, False),  # not whole
+        (lambda rng: rng.integers(0, 3 * N, N), False),  # one in seven occurs twice
+    ],
+    ids=["permuted", "nearly", "fractions", "repeated"],
+)
+def test_numbers_that_may_be_identifiers_are_noted(make, noted, kind, tmp_path):
+    frame = people(N).assign(x=make(np.random.default_rng(5)))
+    data = frame
+    if kind == "csv":
+        data = tmp_path / "data.csv"
+        frame.to_csv(data, index=False)
+    found = run(data)
+    text = "Column 'x' has a different whole number in nearly every row. It may be"
+    assert (text in "".join(found.notes)) == noted
+    assert (text in "".join(found.to_dict()["notes"])) == noted
+    assert not run(data, bins={"x": [N / 2]}).notes  # cut on purpose

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import fairret
-from fairret.auditing import source
+from fairret.auditing import files, source
 from fairret.sensitive import Binned, Categorical, Continuous, Intersection, Soft
-from people import assert_same, by_rows, people
+from people import DERIVED, SUMS, assert_same, by_rows, people
 
 NOTIONS = ["pr", "tpr", "ppv", "fn_fp", "accuracy", "tpr+fpr"]
 AGE = Binned("age", [30, 47.5])
@@ -29,7 +30,7 @@ def stored(frame, kind, folder):
 def small_chunks(monkeypatch):
     """Cut 211 rows in six chunks, and their file in a dozen blocks."""
     monkeypatch.setattr(source, "ROWS", 37)
-    monkeypatch.setattr(source, "BLOCK", 1 << 10)
+    monkeypatch.setattr(files, "BLOCK", 1 << 10)
 
 
 @pytest.mark.parametrize("kind", ["frame", "mapping", "csv", "parquet"])
@@ -37,9 +38,8 @@ def test_audit_equals_the_metrics_on_the_rows(kind, tmp_path):
     frame = people()
     data = stored(frame, kind, tmp_path)
     found = fairret.audit(data, sensitive=["sex", "race", AGE], **OPTIONS)
-    assert_same(
-        found.results, by_rows(frame, ["sex", "race", AGE], NOTIONS, threshold=0.45)
-    )
+    expected = by_rows(frame, ["sex", "race", AGE], NOTIONS, threshold=0.45)
+    assert_same(found.results, expected, (*SUMS, *DERIVED))
     assert found.settings.rows == len(frame)
 
 
@@ -60,8 +60,8 @@ def test_chunks_change_nothing_even_if_a_category_comes_late(kind, tmp_path):
         progress=shares.append,
         **OPTIONS,
     )
-    traits = ["race", "sex", Intersection("sex", Binned("age", [41.25]), min_size=7)]
-    expected = by_rows(frame, traits, NOTIONS, weight="w", threshold=0.45)
+    traits = ["race", "sex", Intersection("sex", Binned("age", [41.25]))]
+    expected = by_rows(frame, traits, NOTIONS, weight="w", threshold=0.45, min_size=7)
     assert_same(found.results, expected)
     assert len(shares) > 3
     assert shares == sorted(shares)
@@ -77,21 +77,46 @@ def test_logits_are_squeezed_first():
     assert_same(found.results, expected)
 
 
-def test_small_intersections_are_dropped_and_told():
-    frame = people(seed=3)
+def crossed(frame, **options):
+    """Audit sex by race, with the combinations below 15 rows, and their sizes."""
     found = fairret.audit(
         frame,
         sensitive=["sex", "race"],
         intersections=[("sex", "race")],
         min_size=15,
         **OPTIONS,
+        **options,
     )
-    traits = ["sex", "race", Intersection("sex", "race", min_size=15)]
-    assert_same(found.results, by_rows(frame, traits, NOTIONS, threshold=0.45))
     sizes = frame.groupby(["sex", "race"]).size()
     small = {f"sex={s} × race={r}": k for (s, r), k in sizes.items() if k < 15}
-    assert small
+    assert 0 < len(small) < len(sizes)
+    return found, small
+
+
+@pytest.mark.slow
+def test_small_intersections_are_shown_and_not_judged():
+    frame = people(seed=3)
+    found, small = crossed(frame)
+    traits = ["sex", "race", Intersection("sex", "race")]
+    expected = by_rows(frame, traits, NOTIONS, threshold=0.45, min_size=15)
+    assert_same(found.results, expected)
+    assert found.settings.dropped == {}
+    groups = found.results["pr"].decisions.groups
+    few = {name for name, x in groups.items() if not x.judged}
+    assert {name for name in few if "×" in name} == set(small)
+    assert all(groups[name].low <= groups[name].high for name in small)
+
+
+@pytest.mark.slow
+def test_small_intersections_are_dropped_and_told_if_there_are_too_many():
+    frame = people(seed=3)
+    found, small = crossed(frame, max_categories=7)  # 8 combinations
+    traits = ["sex", "race", Intersection("sex", "race", min_size=15)]
+    expected = by_rows(frame, traits, NOTIONS, threshold=0.45, min_size=15)
+    assert_same(found.results, expected)
     assert found.settings.dropped == small
+    page = found._repr_html_()
+    assert all(name in page for name in small)
 
 
 def test_traits_of_all_kinds_are_taken():
@@ -166,6 +191,7 @@ def test_default_notions_are_those_of_the_paper():
     assert list(found.results) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
 def test_decisions_may_take_the_place_of_scores(kind, tmp_path):
     frame = people(seed=8)
@@ -173,9 +199,11 @@ def test_decisions_may_take_the_place_of_scores(kind, tmp_path):
     data = stored(frame, kind, tmp_path)
     found = fairret.audit(data, sensitive="race", **OPTIONS)
     assert_same(found.results, by_rows(frame, ["race"], NOTIONS, threshold=0.45))
-    assert found.settings.hard
-    assert "the decisions" in found._repr_html_()
-    assert "The same of the scores" not in found._repr_html_()
+    assert [model.hard for model in found.settings.models] == [True]
+    page = found._repr_html_()
+    assert "the decisions" in page
+    for absent in ("The same for the scores", "Calibration", "another threshold"):
+        assert absent not in page
 
 
 @pytest.mark.parametrize(
@@ -199,8 +227,10 @@ def test_labels_may_be_spelled_otherwise(kind, no, yes, positive, tmp_path):
     frame = people(seed=9)
     spelled = frame.assign(y=[yes if y else no for y in frame["y"]])
     data = stored(spelled, kind, tmp_path)
-    found = fairret.audit(data, sensitive="sex", positive=positive, **OPTIONS)
-    assert_same(found.results, by_rows(frame, ["sex"], NOTIONS, threshold=0.45))
+    options = {**OPTIONS, "notions": ["tpr", "ppv"]}  # one that counts each label
+    found = fairret.audit(data, sensitive="sex", positive=positive, **options)
+    expected = by_rows(frame, ["sex"], options["notions"], threshold=0.45)
+    assert_same(found.results, expected)
 
 
 def test_all_other_labels_count_as_negative_if_the_positive_is_named():
@@ -221,3 +251,31 @@ def test_the_frame_may_have_numbers_as_column_names():
         expected.statistic.tolist(),
         rel=1e-12,  # the same sums
     )
+
+
+PRECISIONS = {
+    "float32": lambda x: x.astype(np.float32),
+    "Float32": lambda x: pd.array(x, dtype="Float32"),
+    "float16": lambda x: x.astype(np.float16),
+    "tensor": lambda x: torch.tensor(x, dtype=torch.float32),
+    "bfloat16": lambda x: torch.tensor(x, dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_scores_are_compared_in_their_own_precision(name, kind, tmp_path):
+    p = PRECISIONS[name](np.array([0.3, 0.7, 0.3, 0.3, 0.3, 0.9, 0.1]))
+    data = {"sex": list("ffmmmmm"), "p": p}
+    if kind == "parquet":
+        if isinstance(p, torch.Tensor):
+            pytest.skip("no Parquet file holds tensors")
+        pd.DataFrame(data).to_parquet(tmp_path / "p.parquet")
+        data = tmp_path / "p.parquet"
+    found = fairret.audit(data, score="p", sensitive="sex", threshold=0.3)
+    metric = fairret.metric.Parity("pr", names=["f", "m"], threshold=0.3)
+    pred = p if isinstance(p, torch.Tensor) else torch.tensor(np.asarray(p))
+    metric.update(pred, sens=torch.tensor([[1, 0]] * 2 + [[0, 1]] * 5))
+    expected = metric.compute().decisions.statistic
+    assert expected.tolist() == pytest.approx([1 / 2, 1 / 5], rel=1e-12)
+    assert found.results["pr"].decisions.statistic.tolist() == expected.tolist()

@@ -1,7 +1,9 @@
 """Files as people have them: other delimiters, compressed, quoted, typed."""
 
 import bz2
+import gc
 import gzip
+import tempfile
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -11,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import fairret
-from fairret.auditing import source
+from fairret.auditing import files
 from people import people
 
 N = 211
@@ -45,6 +47,10 @@ SIZES = {f"sex={k}": float(v) for k, v in FRAME["sex"].value_counts().items()}
         ("blank_lines.csv", "\n\n" + TEXT + "\n\n", {}),
         ("excel.csv", "\ufeff" + TEXT, {}),
         ("no_line_end.csv", TEXT.rstrip("\n"), {}),
+        ("notepad.csv", TEXT.encode("utf-16"), {}),
+        ("big_end.csv", b"\xfe\xff" + TEXT.encode("utf-16-be"), {}),
+        ("wide.csv", TEXT.encode("utf-32"), {}),
+        ("packed_16.csv.gz", gzip.compress(TEXT.encode("utf-16")), {}),
         ("packed.csv.gz", gzip.compress(TEXT.encode()), {}),
         ("PACKED.CSV.GZ", gzip.compress(TEXT.encode()), {}),
         ("packed.csv.bz2", bz2.compress(TEXT.encode()), {}),
@@ -57,7 +63,7 @@ def test_text_is_read_however_it_was_written(name, content, options, tmp_path):
 
 
 def test_quoted_fields_may_hold_delimiters_quotes_and_line_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "BLOCK", 1 << 9)
+    monkeypatch.setattr(files, "BLOCK", 1 << 9)
     names = {"f": "fe,male", "m": 'ma\nle "so called"; x'}
     frame = FRAME.assign(sex=FRAME["sex"].map(names))
     frame.to_csv(tmp_path / "quoted.csv", index=False)
@@ -126,6 +132,7 @@ def test_whole_numbers_beyond_the_floats_are_amounts(tmp_path):
     assert sum(groups(tmp_path / "typed.parquet", "x").values()) == N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.bool_(), pa.uint8(), pa.decimal128(20, 1)])
 def test_decisions_and_labels_of_parquet_may_have_any_plain_type(kind, tmp_path):
     decisions = (FRAME["p"] > 0.5).astype(int)
@@ -137,8 +144,44 @@ def test_decisions_and_labels_of_parquet_may_have_any_plain_type(kind, tmp_path)
         }
     )
     pa.parquet.write_table(table, tmp_path / "typed.parquet")
-    options = {"score": "p", "label": "y", "sensitive": "sex"}
+    options = {
+        "score": "p",
+        "label": "y",
+        "sensitive": "sex",
+        "notions": ["tpr", "ppv"],
+    }
     found = fairret.audit(tmp_path / "typed.parquet", **options)
     expected = fairret.audit(FRAME.assign(p=decisions), **options)
     assert found.to_dict()["notions"] == expected.to_dict()["notions"]
-    assert found.settings.hard
+    assert found.settings.models[0].hard
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_header_may_be_longer_than_what_is_read_at_first(encoding, tmp_path):
+    names = [f"feature_{k:020}" for k in range(5000)]
+    row = ",".join(["0"] * len(names))
+    lines = [",".join([*names, "y", "p", "sex"])]
+    lines += [f"{row},{y},{p},{sex}" for y, p, sex in FRAME.to_numpy()]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(lines), encoding=encoding)
+    assert groups(path) == SIZES
+
+
+def test_names_of_other_scripts_survive_another_encoding(tmp_path):
+    frame = FRAME.assign(sex=FRAME["sex"].map({"f": "女性", "m": "𝄞 мужчина"}))
+    path = tmp_path / "unicode.csv"
+    path.write_text(frame.to_csv(index=False), encoding="utf-16")
+    expected = {"sex=女性": SIZES["sex=f"], "sex=𝄞 мужчина": SIZES["sex=m"]}
+    assert dict(sorted(groups(path).items())) == dict(sorted(expected.items()))
+
+
+def test_copy_in_utf_8_is_deleted(tmp_path, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    (tmp_path / "notepad.csv").write_text(TEXT, encoding="utf-16")
+    source_of_text = files.CsvSource(tmp_path / "notepad.csv", None)
+    assert len(list(folder.iterdir())) == 1
+    del source_of_text
+    gc.collect()
+    assert not list(folder.iterdir())

@@ -1,23 +1,15 @@
 """The page: well-formed, alone in the world, and harmless in a browser."""
 
 import re
-import shutil
-import subprocess
 from html import escape, unescape
-from html.parser import HTMLParser
 
+import markupsafe
 import pytest
 
 import fairret
+from fairret.auditing.wording import p_value
+from pages import HOSTILE, assert_fits, browser, read_strictly
 from people import people
-
-VOID = {"meta", "link", "br", "hr", "img", "input"}
-HOSTILE = {
-    "m": '<script>document.title="taken"</script>',
-    "f": "<img src=x onerror=\"document.title='taken'\">",
-    "d": "\"' onload='document.title=1' </svg></style>&lt;b&gt;",
-}
-NARROW_NO_BREAK_SPACE = "\u202f"
 
 
 @pytest.fixture(scope="module")
@@ -49,38 +41,9 @@ def text(path):
     return path.read_text(encoding="utf-8")
 
 
-class Reader(HTMLParser):
-    """Reads a page strictly: every tag that opens is closed, in order."""
-
-    def __init__(self):
-        super().__init__(convert_charrefs=True)
-        self.open, self.seen, self.words = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        names = [name for name, _ in attrs]
-        assert len(set(names)) == len(names), self.get_starttag_text()
-        self.seen.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open
-        assert self.open.pop() == tag, self.getpos()
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-
 @pytest.fixture(scope="module")
 def read(text):
-    reader = Reader()
-    reader.feed(text)
-    reader.close()
-    assert reader.open == []
-    return reader
+    return read_strictly(text)
 
 
 def numbers(audit):
@@ -88,8 +51,18 @@ def numbers(audit):
     for section in audit.sections:
         for part in section.parts:
             for group in part.decisions.groups.values():
-                yield f"{group.count:,.0f}".replace(",", NARROW_NO_BREAK_SPACE)
+                yield f"{group.count:,.0f}"
+                if not group.estimable:
+                    yield "not estimable"
+                    continue
                 yield f"{group.violation:.1%}"
+                if group.judged:
+                    low = f"{group.violation_low:.0%}"
+                    if low == "0%" and group.beyond_chance:
+                        low = ">0%"
+                    yield f"[{low}, {group.violation_high:.0%}]"
+                else:
+                    yield f"{group.violation:.1%} too few to judge"
                 if part.notion.unit == "share":
                     yield f"{group.statistic:.1%}"
                     yield f"[{group.low:.1%}, {group.high:.1%}]"
@@ -97,6 +70,7 @@ def numbers(audit):
                     yield f"{group.statistic:.3g}"
 
 
+@pytest.mark.slow
 def test_names_stay_text(read, audit):
     known = {
         *("html", "head", "meta", "link", "title", "style", "body", "main", "header"),
@@ -114,6 +88,7 @@ def test_names_stay_text(read, audit):
         ),
         *("table", "caption", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
         *("svg", "g", "path", "rect", "line", "circle", "text"),
+        *("div", "figure", "figcaption"),
     }
     assert {tag for tag, _ in read.seen} <= known
     words = "".join(read.words)
@@ -123,7 +98,9 @@ def test_names_stay_text(read, audit):
 
 
 def test_page_asks_for_nothing_outside(text, read):
-    page = text.replace(escape(HOSTILE["f"]), "")  # the text of a name
+    page = text  # without the text of a name, in both spellings of a quote
+    for quoted in (escape(HOSTILE["f"]), str(markupsafe.escape(HOSTILE["f"]))):
+        page = page.replace(quoted, "")
     for forbidden in ("http:", "https:", "src=", "<script", "@import", "url("):
         assert forbidden not in page
     links = [attrs["href"] for _, attrs in read.seen if "href" in attrs]
@@ -144,8 +121,25 @@ def test_tables_hold_the_numbers(read, audit):
         assert audit.verdict(section) in words
 
 
+def test_summary_names_both_groups_of_a_notion(text, audit):
+    table = text.split('<h2 id="summary">In short</h2>')[1].split("</table>")[0]
+    summary = read_strictly(f"{table}</table>")
+    words = " ".join("".join(summary.words).split())
+    for section in audit.sections:
+        strongest, worst = section.strongest.group, section.worst.group
+        largest = float(section.decisions.largest_violation.estimate)
+        assert worst.violation == pytest.approx(largest, rel=1e-12)
+        assert f"{strongest.name} p {p_value(strongest.p_value)}" in words
+        assert f"%] for {worst.name}" in words
+
+
 def test_charts_have_words(read, audit):
-    charts = [attrs for tag, attrs in read.seen if tag == "svg" and "role" in attrs]
+    drawn = [attrs for tag, attrs in read.seen if tag == "svg" and "role" in attrs]
+    charts = [x for x in drawn if x["class"] != "calibration"]
+    small = [x for x in drawn if x["class"] == "calibration"]
+    known = [x for x in audit.curves.calibration(0) if x.points]
+    assert len(small) == len(known) > 1
+    assert all("score" in x["aria-label"] for x in small)
     hidden = [attrs for tag, attrs in read.seen if tag == "svg" and "role" not in attrs]
     rows = [1 + len(p.decisions.names) for s in audit.sections for p in s.parts]
     assert len(charts) == 2 * sum(rows)  # decisions, and scores
@@ -154,19 +148,27 @@ def test_charts_have_words(read, audit):
         assert re.search(
             r": .*, interval .* to .*, overall |nobody counts", attrs["aria-label"]
         )
-    # the rest are axes, keys and, within a chart, marks
-    assert all(x.get("aria-hidden") == "true" or x["width"] == "1" for x in hidden)
+    # the rest are axes, keys, curves and, within these, marks and plots
+    within = [x for x in hidden if x.get("aria-hidden") != "true"]
+    assert all(x.get("class") == "plot" or x["width"] == "1" for x in within)
 
 
 def test_marks_differ_in_shape_and_in_words(text):
     off = re.findall(r'<svg class="off".*?</td>', text)
-    rest = re.findall(r'<svg height="26".*?</td>', text)
+    few = re.findall(r'<svg class="few".*?</td>', text)
+    rest = re.findall(r'<svg class="" height="26".*?</td>', text)
     assert off
+    assert few
     assert rest
     assert all("<path" in x and "beyond chance" in x for x in off)
-    assert all("<path" not in x and "beyond chance" not in x for x in rest)
+    assert all("<path" not in x and "beyond chance" not in x for x in few + rest)
+    assert all("too few to judge" in x or "nobody counts" in x for x in few)
+    assert not [x for x in off + rest if "too few" in x]
+    assert all('r="3"' in x for x in few if "<circle" in x)
+    assert all('r="5"' in x for x in rest)
 
 
+@pytest.mark.slow
 def test_notebook_shows_the_same_without_a_page_around(audit, text):
     fragment = audit._repr_html_()
     assert fragment in text
@@ -178,31 +180,10 @@ def test_notebook_shows_the_same_without_a_page_around(audit, text):
 
 @pytest.fixture(scope="module")
 def browse(tmp_path_factory):
-    """Open a page without a window; give the document as it ends up, and the log."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    browser = next(filter(None, map(shutil.which, names)), None)
-    if browser is None:
-        pytest.skip("needs Chromium")
-    profile = tmp_path_factory.mktemp("profile")
-
-    def run(page, width):
-        return subprocess.run(
-            [
-                *(browser, "--headless", "--no-sandbox", "--disable-gpu"),
-                *("--disable-background-networking", "--disable-component-update"),
-                *("--disable-sync", "--no-first-run", f"--user-data-dir={profile}"),
-                *("--virtual-time-budget=2000", f"--window-size={width},800"),
-                *("--enable-logging=stderr", "--v=0", "--dump-dom", page.as_uri()),
-            ],
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=True,
-        )
-
-    return run
+    return browser(tmp_path_factory.mktemp("profile"))
 
 
+@pytest.mark.browser
 def test_browser_shows_the_page_and_says_nothing(browse, path, audit):
     result = browse(path, 1000)
     assert "CONSOLE" not in result.stderr
@@ -214,28 +195,7 @@ def test_browser_shows_the_page_and_says_nothing(browse, path, audit):
         assert found in words
 
 
-@pytest.mark.parametrize("width", [320, 390, 660, 1000])
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 390, 660, 800, 1000])
 def test_page_is_not_wider_than_the_window(width, browse, text, tmp_path):
-    # Headless Chromium has no window below 500 pixels: a frame makes the phone.
-    probe = """<script>
-      document.querySelectorAll("details").forEach(x => { x.open = true; });
-      const html = document.documentElement;
-      const width = html.clientWidth;
-      const wide = [...document.querySelectorAll("main *:not(svg *)")]
-        .filter(x => x.getBoundingClientRect().right > width + 1)
-        .map(x => x.tagName);
-      parent.postMessage([html.scrollWidth, width, wide.join(" ")].join(), "*");
-    </script></body>"""
-    page = tmp_path / "probe.html"
-    inner = escape(text.replace("</body>", probe))
-    page.write_text(
-        "<!DOCTYPE html><body><script>onmessage = e => "
-        "{ document.body.dataset.width = e.data; };</script>"
-        f'<iframe style="border:0;width:{width}px;height:700px" srcdoc="{inner}">',
-        encoding="utf-8",
-    )
-    result = browse(page, 1100)
-    found = re.search('data-width="(.*?),(.*?),(.*?)"', result.stdout)
-    assert found[1] == found[2]
-    assert width - 20 < int(found[1]) <= width  # the scroll bar takes some
-    assert found[3] == ""
+    assert_fits(width, text, browse, tmp_path)

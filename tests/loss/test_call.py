@@ -2,6 +2,8 @@
 
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -115,7 +117,7 @@ BAD = {
         ShapeError,
         "`sens` must have n=14 rows.*same batch",
     ),
-    "fewer labels than rows": ((LOGIT, SENS, LABEL[1:]), ShapeError, "got 13"),
+    "fewer labels than rows": ((LOGIT, SENS, LABEL[1:]), ShapeError, r"got \(13,\)"),
     "labels of -1": ((LOGIT, SENS, 2 * LABEL - 1), RangeError, "from -1 to 1"),
     "NaN logits": ((LOGIT / 0 * 0, SENS, LABEL), RangeError, "must not contain NaN"),
     "NaN labels": ((LOGIT, SENS, LABEL * torch.nan), RangeError, "`label` must not"),
@@ -134,8 +136,75 @@ BAD = {
         DtypeError,
         "pred_as_logit=False",
     ),
-    "complex logits": ((LOGIT + 1j, SENS, LABEL), DtypeError, "must be real"),
+    "complex logits": (
+        (LOGIT + 1j, SENS, LABEL),
+        DtypeError,
+        "real numbers; got torch.complex64",
+    ),
     "a list": (([0.1] * N, SENS, LABEL), DtypeError, "got list. Convert"),
+    "sparse logits": (
+        (LOGIT.to_sparse(), SENS, LABEL),
+        DtypeError,
+        r"`logit` must be a dense tensor of real numbers; got torch.float32, "
+        r"torch.sparse_coo. "
+        r"Convert it with `logit.to_dense\(\)`",
+    ),
+    "a sparse column of logits": (
+        (LOGIT[:, None].to_sparse(), SENS, LABEL),
+        DtypeError,
+        "got torch.float32, torch.sparse_coo",
+    ),
+    "sparse labels": (
+        (LOGIT, SENS, LABEL.to_sparse()),
+        DtypeError,
+        r"`label.to_dense\(\)`",
+    ),
+    "sparse groups": (
+        (LOGIT, SENS.to_sparse(), LABEL),
+        DtypeError,
+        r"`sens.to_dense\(\)`",
+    ),
+    "labels in words": (
+        (LOGIT, SENS, ["yes", "no"] * (N // 2)),
+        DtypeError,
+        r"`label` must be a tensor of 0 and 1; got list of strings such as 'yes'. "
+        r"Compare them .*numpy.asarray\(label\) == 'yes'",
+    ),
+    "NumPy labels in words": (
+        (LOGIT, SENS, np.array(["yes", "no"] * (N // 2))),
+        DtypeError,
+        "got ndarray of strings such as 'yes'",
+    ),
+    "a series of labels in words": (
+        (LOGIT, SENS, pd.Series([None, "no"] * (N // 2))),
+        DtypeError,
+        "got Series of strings such as 'no'",
+    ),
+    "categories of labels": (
+        (LOGIT, SENS, pd.Series(["a", "b"] * (N // 2), dtype="category")),
+        DtypeError,
+        "got Series of strings such as 'a'",
+    ),
+    "groups in words": (
+        (LOGIT, ["woman", "man"] * (N // 2), LABEL),
+        DtypeError,
+        r"`sens` must be .*'woman'. Encode them with `fairret.sensitive.Sensitive",
+    ),
+    "the name of a column": (
+        (LOGIT, "sex", LABEL),
+        DtypeError,
+        "`sens` must be .* got the string 'sex'. Encode",
+    ),
+    "labels before groups": (
+        (LOGIT, LABEL, SENS),
+        ShapeError,
+        r"got \(14,\) and \(14, 9\), so they seem to be swapped. Pass `sens` before",
+    ),
+    "a column of labels before groups": (
+        (LOGIT, FEAT, LABEL[:, None], SENS),
+        ShapeError,
+        r"got \(14, 1\) and \(14, 9\), so they seem to be swapped.*label.argmax",
+    ),
     "NumPy groups": ((LOGIT, SENS.numpy(), LABEL), DtypeError, "got ndarray"),
     "nothing but logits": ((LOGIT,), ArgumentError, "`sens` is required"),
     "no label": ((LOGIT, SENS), ArgumentError, "`label` is required by TruePositive"),
@@ -220,6 +289,10 @@ def test_settings_are_checked():
         KLProjectionLoss("pr", gradeint="exact")
     with pytest.raises(ShapeError, match="`target_statistic` must be one number"):
         NormLoss("pr")(LOGIT, SENS, target_statistic=SENS[0])
+    nan = float("nan")
+    for target in (nan, torch.tensor(nan), torch.tensor([[float("inf")]])):
+        with pytest.raises(RangeError, match="`target_statistic` must be finite; got"):
+            NormLoss("pr")(LOGIT, SENS, target_statistic=target)
 
 
 def test_reprs_show_the_settings():
@@ -243,3 +316,45 @@ def test_options_of_the_old_solver_are_accepted_with_a_word():
         KLProjectionLoss("pr", max_iters="10")
     with pytest.raises(ArgumentError, match="must get its options by keyword"):
         KLProjectionLoss("pr", True, 0.0, 3)
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_strength_belongs_to_the_training_loop(loss_cls):
+    words = r"`strength` must not be passed to `\w+Loss`; .* \+ strength \* fairret\("
+    with pytest.raises(ArgumentError, match=words):
+        loss_cls("pr", strength=2.0)
+    with pytest.raises(ArgumentError, match="Did you mean 'sharpness'"):
+        loss_cls("pr", sharpnes=2.0)
+
+
+ROWS = 17  # one more than may be chance
+PROB = torch.linspace(0, 1, ROWS)
+GROUP = torch.ones(ROWS, 1)
+
+
+@pytest.mark.parametrize("loss_cls", LOSSES)
+def test_logits_that_look_like_probabilities_are_told_once(loss_cls):
+    loss = loss_cls("pr")
+    with pytest.warns(UserWarning, match=r"17 values .* `pred_as_logit=False`") as told:
+        loss(PROB, GROUP)
+    assert [warning.filename for warning in told] == [__file__]
+    loss(PROB, GROUP)  # warnings are errors here
+
+
+@pytest.mark.parametrize(
+    "logit",
+    [PROB[1:], PROB - 0.01, PROB + 0.01, PROB * 0 + 0.7, 0.4 * PROB, 1 - 0.4 * PROB],
+    ids=["few rows", "below 0", "above 1", "constant", "below half", "above half"],
+)
+def test_logits_that_may_be_logits_are_not_told(logit):
+    NormLoss("pr")(logit, GROUP[: len(logit)])
+
+
+def test_probabilities_that_are_said_to_be_are_not_told():
+    NormLoss("pr")(PROB, GROUP, pred_as_logit=False)
+
+
+@pytest.mark.compile
+def test_nothing_is_told_while_compiling():
+    torch._dynamo.reset()
+    torch.compile(NormLoss("pr"), fullgraph=True, backend="eager")(PROB, GROUP)

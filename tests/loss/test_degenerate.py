@@ -34,7 +34,7 @@ def batches():
     yield "negatives only", (logit, sens, 0 * one)
     yield "one row", (logit[:1], sens[:1], label[:1])
     yield "two rows", (logit[:2], sens[:2], label[:2])
-    for size in (20.0, 90.0, 1e4, torch.inf):
+    for size in (20.0, 1e4, torch.inf):
         yield f"saturated at {size}", (size * torch.sign(logit), sens, label)
         yield f"all at {size}", (size * one, sens, label)
         yield f"all at {-size}", (-size * one, sens, label)
@@ -51,13 +51,24 @@ BATCHES = dict(batches())
 @pytest.mark.parametrize("case", BATCHES)
 @pytest.mark.parametrize("loss_cls", LOSSES)
 def test_loss_and_gradient_are_finite(loss_cls, case):
-    for name in (*STATISTICS, "tpr+ppv"):
+    first = LOSSES.index(loss_cls) + [*BATCHES].index(case)
+    # each of them with every loss, and with every batch in one loss or more
+    for name in (*STATISTICS, "tpr+ppv")[first % 5 :: 5]:
         assert_finite(loss_cls(name), *BATCHES[case])
 
 
 @pytest.mark.parametrize("case", BATCHES)
+@pytest.mark.parametrize("loss_cls", PROJECTIONS)
+def test_loss_with_a_tolerance_is_finite_too(loss_cls, case):
+    first = PROJECTIONS.index(loss_cls) + [*BATCHES].index(case)
+    for name in (*STATISTICS, "tpr+ppv")[first % 6 :: 6]:
+        loss = loss_cls(name, gradient="exact", max_violation=0.1)
+        assert_finite(loss, *BATCHES[case])
+
+
+@pytest.mark.parametrize("case", BATCHES)
 def test_large_batches_that_add_up_in_float32_are_finite_too(case, monkeypatch):
-    monkeypatch.setattr("fairret.checks.SMALL", 0)
+    monkeypatch.setattr("fairret.batch.SMALL", 0)
     for name in (*STATISTICS, "tpr+ppv"):
         assert_finite(NormLoss(name), *BATCHES[case])
 
@@ -67,7 +78,7 @@ def test_adding_up_in_float32_gives_the_same_loss(monkeypatch):
     for name in STATISTICS:
         small = NormLoss(name)(*batch)
         with monkeypatch.context() as patch:
-            patch.setattr("fairret.checks.SMALL", 0)
+            patch.setattr("fairret.batch.SMALL", 0)
             large = NormLoss(name)(*batch)
         torch.testing.assert_close(large, small, rtol=1e-5, atol=1e-5)
 
@@ -75,7 +86,8 @@ def test_adding_up_in_float32_gives_the_same_loss(monkeypatch):
 @pytest.mark.parametrize("case", BATCHES)
 @pytest.mark.parametrize("loss_cls", PROJECTIONS)
 def test_exact_gradient_is_finite_too(loss_cls, case):
-    for name in ("pr", "ppv", "for", "fn_fp"):
+    first = PROJECTIONS.index(loss_cls) + [*BATCHES].index(case)
+    for name in ("pr", "ppv", "for", "fn_fp")[first % 2 :: 2]:
         assert_finite(loss_cls(name, gradient="exact"), *BATCHES[case])
 
 
@@ -92,7 +104,7 @@ def test_half_precision_is_finite_on_ordinary_batches(loss_cls, dtype):
 @pytest.mark.parametrize("loss_cls", LOSSES)
 def test_zero_weight_for_all_costs_nothing(loss_cls):
     batch = sample(N, seed=3)
-    assert_finite(loss_cls("tpr"), *batch, weight=torch.zeros(N))
+    assert assert_finite(loss_cls("tpr"), *batch, weight=torch.zeros(N)) == 0
 
 
 @pytest.mark.parametrize("loss_cls", LOSSES)
@@ -207,7 +219,7 @@ def test_rare_events_are_projected_too(loss_cls):
 @pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
 def test_nan_that_nobody_looked_for_stays_nan(loss_cls, monkeypatch):
     """As on other devices and while compiling, where values are not looked at."""
-    monkeypatch.setattr("fairret.checks._check_range", lambda *_: None)
+    monkeypatch.setattr("fairret.batch.check_range", lambda *_: (-1.0, 1.0))
     batch = sample(N, seed=10)
     label = batch.label.clone()
     label[3] = torch.nan

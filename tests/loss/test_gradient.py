@@ -11,6 +11,7 @@ from batches import (
     STATISTICS,
     VIOLATIONS,
     balanced,
+    paired,
     sample,
 )
 from fairret.loss import (
@@ -44,8 +45,9 @@ def test_every_norm_passes_gradcheck(p):
     assert check(lambda x: loss(x, *batch[1:]), batch.logit)
 
 
-@pytest.mark.parametrize("name", [*STATISTICS, "tpr+fpr"])
-@pytest.mark.parametrize("loss_cls", SMOOTH_PROJECTIONS)
+@pytest.mark.parametrize(
+    ("loss_cls", "name"), paired(SMOOTH_PROJECTIONS, [*STATISTICS, "tpr+fpr"])
+)
 def test_exact_gradient_is_that_of_the_minimum(loss_cls, name):
     batch = balanced(5, d_s=2, block=9, positives=4)
     loss = loss_cls(name, gradient="exact", tol=1e-9)

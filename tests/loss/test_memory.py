@@ -19,8 +19,11 @@ from small_stream import (
 )
 
 
-@pytest.mark.parametrize("name", ["pr", "ppv", "fn_fp"])
-@pytest.mark.parametrize("loss_cls", SMOOTH_PROJECTIONS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss_cls", "name"),
+    [*zip(SMOOTH_PROJECTIONS, ("pr", "ppv", "fn_fp", "ppv"), strict=True)],
+)
 def test_small_batches_have_the_gradient_of_all_rows(loss_cls, name):
     expected, _ = evaluate(loss_cls(name), PEOPLE)
     values, errors = stream(loss_cls(name, memory=4096), 300)
@@ -31,6 +34,7 @@ def test_small_batches_have_the_gradient_of_all_rows(loss_cls, name):
     assert plain_values.mean() / expected > 1.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("loss_cls", SMOOTH_PROJECTIONS)
 def test_more_groups_than_rows_of_a_batch_do_not_drive_it_away(loss_cls, seed):
@@ -42,6 +46,7 @@ def test_more_groups_than_rows_of_a_batch_do_not_drive_it_away(loss_cls, seed):
     assert 0.7 < values[-50:].mean() / expected < 1.3
 
 
+@pytest.mark.slow
 def test_multipliers_of_hundreds_of_groups_are_found_without_a_factorisation():
     people = with_many_groups(150, seed=0)
     expected, _ = evaluate(KLProjectionLoss("pr"), people)
@@ -50,6 +55,7 @@ def test_multipliers_of_hundreds_of_groups_are_found_without_a_factorisation():
     assert 0.4 < values[-50:].mean() / expected < 1.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss_cls", SMOOTH_PROJECTIONS)
 def test_multipliers_come_back_from_far_away(loss_cls):
     loss = loss_cls("pr", memory=1000)
@@ -59,6 +65,7 @@ def test_multipliers_come_back_from_far_away(loss_cls):
     assert stream(loss, 500)[1][-50:].mean() < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pr", "ppv"])
 @pytest.mark.parametrize("loss_cls", VIOLATIONS)
 def test_violation_of_small_batches_is_that_of_all_rows(loss_cls, name):
@@ -121,6 +128,7 @@ def test_first_batches_count_alike():
     assert value == pytest.approx(evaluate(NormLoss("pr"), take(rows[:960]))[0])
 
 
+@pytest.mark.slow
 def test_constraints_out_of_reach_leave_the_loss_finite():
     batch = sample(30, "three", seed=0)
     assert KLProjectionLoss("tpr+ppv").project(*batch).status.name == "INFEASIBLE"
@@ -131,6 +139,7 @@ def test_constraints_out_of_reach_leave_the_loss_finite():
     assert grad.isfinite().all()
 
 
+@pytest.mark.slow
 def test_absent_groups_and_classes_leave_the_loss_finite():
     for name in ("pr", "tpr", "ppv", "fn_fp"):
         for make in (SmoothMaxLoss, KLProjectionLoss):

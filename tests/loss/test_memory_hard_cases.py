@@ -43,6 +43,7 @@ def two_groups(low):
     return logit, F.one_hot(torch.arange(2).repeat_interleave(10_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss_cls", "low", "sharpness"),
     [
@@ -65,6 +66,7 @@ def test_multipliers_of_saturated_scores_are_found(loss_cls, low, sharpness):
     assert own.item() == pytest.approx(len(logit) * want.item(), rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss_cls", SMOOTH_PROJECTIONS)
 def test_group_without_a_statistic_is_left_alone(loss_cls):
     rng = torch.Generator().manual_seed(0)
@@ -95,7 +97,7 @@ def test_batch_that_is_not_finite_is_not_remembered_in_parts():
     memory, n = Memory(500, ["num", "den"]), torch.tensor(100.0)
 
     def remember(num, den):
-        share = memory.share_of(n, num, den)
+        share = memory.add_rows(n, num, den)
         memory.mix("num", num, share)
         return memory.mix("den", den, share)
 

@@ -5,9 +5,10 @@ import copy
 import pytest
 import torch
 
-from fairret.errors import ShapeError
+from fairret.errors import ShapeError, StateError
 from fairret.loss import KLProjectionLoss, NormLoss
 from fairret.loss.memory import Memory
+from fairret.statistic import ConditionalPositiveRate
 from small_stream import (
     REMEMBERING,
     SIZE,
@@ -51,7 +52,7 @@ def test_cast_of_the_model_leaves_the_memory_as_it_is(loss_cls, cast):
     assert torch.equal(stream(loss, 3)[0], stream(plain, 3)[0])
     getattr(loss, cast)()
     assert torch.equal(stream(loss, 3)[0], stream(plain, 3)[0])
-    assert {x.dtype for x in loss.memory.rooms()} == {torch.float64}
+    assert {x.dtype for x in loss.memory.kept()} == {torch.float64}
 
 
 @pytest.mark.filterwarnings("ignore:for memory.*:UserWarning")  # meta has no numbers
@@ -69,10 +70,46 @@ def test_state_of_another_loss_is_refused():
         KLProjectionLoss("pr", memory=500),
     )
     stream(violations, 2)
-    with pytest.raises(RuntimeError, match="group_num"):
+    with pytest.raises(StateError, match="got that of 'pr' for 'pr, KullbackLeibler"):
         projection.load_state_dict(violations.state_dict())
     with pytest.raises(RuntimeError, match=r"Missing key.*memory\.den"):
         violations.load_state_dict({"memory.seen": violations.memory.seen})
+
+
+@pytest.mark.parametrize("loss_cls", REMEMBERING)
+def test_state_of_another_statistic_is_refused(loss_cls):
+    loss, other = loss_cls("tpr", memory=500), loss_cls("ppv", memory=500)
+    stream(loss, 2)
+    for strict in (True, False):
+        with pytest.raises(StateError, match=r"got that of 'tpr.* for 'ppv.*\. Load"):
+            torch.nn.Sequential(other).load_state_dict(
+                torch.nn.Sequential(loss).state_dict(), strict=strict
+            )
+    assert not other.memory.seen
+
+
+@pytest.mark.parametrize("loss_cls", REMEMBERING)
+def test_state_of_an_older_version_does_not_say_its_statistic(loss_cls):
+    loss, again = loss_cls("tpr", memory=500), loss_cls("tpr", memory=500)
+    stream(loss, 2)
+    state = loss.state_dict()
+    assert bytes(state.pop("memory.statistic").tolist()).startswith(b"tpr")
+    again.load_state_dict(state)
+    assert torch.equal(stream(again, 2)[0], stream(loss, 2)[0])
+    own = loss.state_dict()["memory.statistic"]
+    assert torch.equal(again.state_dict()["memory.statistic"], own)
+
+
+def test_state_of_a_statistic_with_a_function_can_be_loaded_elsewhere():
+    one, other = (
+        NormLoss(ConditionalPositiveRate(lambda feat: feat > 0), memory=9)
+        for _ in range(2)
+    )
+    logit, sens, feat = take(slice(20))
+    logit = logit.clone().requires_grad_()
+    one(logit, feat, sens, None)
+    other.load_state_dict(one.state_dict())
+    assert one(logit, 1 - feat, sens, None) == other(logit, 1 - feat, sens, None) > 0
 
 
 @pytest.mark.parametrize("loss_cls", REMEMBERING)
@@ -97,6 +134,7 @@ def test_loss_without_a_memory_has_no_state():
     assert not KLProjectionLoss("pr").state_dict()
 
 
+@pytest.mark.compile
 @pytest.mark.parametrize("loss_cls", REMEMBERING)
 def test_remembering_loss_compiles_without_a_graph_break(loss_cls):
     torch._dynamo.reset()
@@ -113,6 +151,7 @@ def test_remembering_loss_compiles_without_a_graph_break(loss_cls):
         torch.testing.assert_close(other, grad)
 
 
+@pytest.mark.compile
 def test_remembering_projection_of_many_groups_compiles():
     torch._dynamo.reset()
     people = with_many_groups(20, seed=0)
@@ -127,6 +166,7 @@ def test_remembering_projection_of_many_groups_compiles():
         torch.testing.assert_close(other, grad)
 
 
+@pytest.mark.compile
 @pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
 def test_loss_must_see_a_batch_before_it_is_compiled(loss_cls):
     torch._dynamo.reset()
@@ -149,9 +189,9 @@ def test_other_groups_in_a_later_batch_are_refused(loss_cls):
 
 def test_value_that_is_not_finite_is_not_remembered():
     memory, one = Memory(100, ["x"]), torch.ones(2, dtype=torch.float64)
-    memory.mix("x", one, memory.share_of(one.sum(), one))
+    memory.mix("x", one, memory.add_rows(one.sum(), one))
     bad = one * torch.nan
-    seen = memory.mix("x", bad, memory.share_of(one.sum(), bad))
+    seen = memory.mix("x", bad, memory.add_rows(one.sum(), bad))
     assert seen.isnan().all()
     assert memory.recall("x", one).tolist() == [1.0, 1.0]
     assert memory.seen == 2

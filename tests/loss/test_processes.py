@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from batches import LOSSES, STATISTICS
+from batches import LOSSES, PROJECTIONS, STATISTICS
 from fairret.errors import DtypeError
 from fairret.loss import KLProjectionLoss, NormLoss, ProjectionLoss, SmoothMaxLoss
 from gang import Gang
@@ -31,6 +31,8 @@ from gang_tasks import (
     weights_after_training,
 )
 
+pytestmark = pytest.mark.process
+
 CASES = ("plain", "sorted by group", "saturated", "without positives")
 
 
@@ -41,8 +43,8 @@ def gang(tmp_path_factory):
     gang.close()
 
 
-def assert_same(gang, cases):
-    answers = gang.ask(losses_of, cases)
+def assert_same(gang, cases, numbers=None):
+    answers = gang.ask(losses_of, cases, numbers)
     for case, *parts in zip(cases, *answers, strict=True):
         make, kind, _, weighted = case
         batch = batch_of(kind)
@@ -59,17 +61,34 @@ def assert_same(gang, cases):
         )
 
 
+@pytest.mark.parametrize("numbers", [None, 0], ids=["gathered", "sums"])
 @pytest.mark.parametrize("shares", SHARES)
 @pytest.mark.parametrize("loss_cls", LOSSES)
-def test_loss_and_gradient_equal_those_of_one_process(gang, loss_cls, shares):
-    assert_same(
-        gang,
-        [
-            (partial(loss_cls, name), case, shares, case == "plain")
-            for name in ("pr", "ppv", "fn_fp", "tpr+fpr")
-            for case in CASES
-        ],
-    )
+def test_loss_and_gradient_equal_those_of_one_process(gang, loss_cls, shares, numbers):
+    first = [*SHARES].index(shares)  # over all shares, each name meets every case
+    cases = [
+        (partial(loss_cls, name), CASES[(first + i) % 4], shares)
+        for i, name in enumerate(("pr", "ppv", "fn_fp", "tpr+fpr"))
+    ]
+    assert_same(gang, [(*case, case[1] == "plain") for case in cases], numbers)
+
+
+@pytest.mark.parametrize("numbers", [None, 0], ids=["gathered", "sums"])
+@pytest.mark.parametrize("loss_cls", PROJECTIONS)
+def test_tolerance_is_that_of_the_whole_batch(gang, loss_cls, numbers):
+    first = PROJECTIONS.index(loss_cls)
+    cases = [
+        (
+            partial(loss_cls, name, gradient="exact", max_violation=limit),
+            CASES[(first + i) % 4],
+            [*SHARES][(first + i) % 4],
+            i % 2 == 0,
+        )
+        for i, (name, limit) in enumerate(
+            (("pr", 0.01), ("ppv", 0.1), ("fn_fp", 0.3), ("tpr+fpr", 2.0))
+        )
+    ]
+    assert_same(gang, cases, numbers)
 
 
 @pytest.mark.parametrize("loss_cls", [SmoothMaxLoss, KLProjectionLoss])
@@ -85,7 +104,8 @@ def test_exact_gradient_equals_that_of_one_process(gang):
         for divergence in ("kl", "sed")
     ]
     cases = [(make, "plain", shares, True) for make in makes for shares in SHARES]
-    assert_same(gang, cases)
+    for numbers in (None, 0):
+        assert_same(gang, cases, numbers)
 
 
 def test_projection_itself_equals_that_of_one_process(gang):
@@ -115,12 +135,18 @@ def test_wrapped_model_learns_what_one_process_would(gang, wrap):
             torch.testing.assert_close(part, one, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("numbers", [None, 0], ids=["gathered", "sums"])
 @pytest.mark.parametrize("memory", [100, 30])
-@pytest.mark.parametrize("loss_cls", [SmoothMaxLoss, KLProjectionLoss])
-def test_memory_is_shared_by_the_processes(gang, loss_cls, memory):
+@pytest.mark.parametrize(
+    "loss_cls",
+    [SmoothMaxLoss, KLProjectionLoss, partial(KLProjectionLoss, max_violation=0.1)],
+    ids=["violation", "projection", "tolerance"],
+)
+def test_memory_is_shared_by_the_processes(gang, loss_cls, memory, numbers):
     make = partial(loss_cls, "ppv", memory=memory)
     loss = make()
-    for seed, parts in enumerate(zip(*gang.ask(remembered, make), strict=True)):
+    answers = gang.ask(remembered, make, numbers)
+    for seed, parts in enumerate(zip(*answers, strict=True)):
         value, grad = evaluate(loss, batch_of("plain", seed))
         for own, _ in parts:
             torch.testing.assert_close(own, value, rtol=1e-9, atol=1e-12)
@@ -136,6 +162,7 @@ def test_many_groups_equal_one_process(gang, name):
         torch.testing.assert_close(own_grad, grad, rtol=1e-4, atol=1e-9)
 
 
+@pytest.mark.compile
 def test_compiled_loss_over_processes_equals_the_eager_one(gang):
     for make in (partial(SmoothMaxLoss, "ppv"), partial(KLProjectionLoss, "ppv")):
         for (eager, grad), (compiled, other) in gang.ask(compiled_and_eager, make):
@@ -194,29 +221,39 @@ def test_process_that_lost_the_other_does_not_wait_for_ever(tmp_path):
         pair.close()
 
 
-@pytest.mark.parametrize("divergence", ["kl", "js", "sed", "chi2"])
-def test_newton_step_sends_at_most_a_square_and_two_rows(gang, divergence):
+@pytest.mark.parametrize("divergence", ["kl", "js", "sed", "chi2", "tv"])
+def test_projection_of_a_small_batch_sends_one_message(gang, divergence):
     make = partial(ProjectionLoss, "ppv", divergence)
     answers = gang.ask(messages_of, make, "plain", "uneven")
     assert answers[0] == answers[1] == answers[2]
+    columns = 1 + 1 + 1 + batch_of("plain").sens.shape[1]  # logit, weight, label, sens
+    assert answers[0][0] == [1 + max(SHARES["uneven"]) * columns]
+
+
+def test_larger_share_takes_a_second_message_once(gang):
+    columns = 2 + batch_of("plain").sens.shape[1]
+    make = partial(KLProjectionLoss, "pr")
+    gang.ask(messages_of_loss, make, "plain", "even")
+    first, second = (
+        gang.ask(messages_of, make, "plain", "one has all")[0][0] for _ in range(2)
+    )
+    assert first == second == [1 + 30 * columns]
+
+
+@pytest.mark.parametrize("divergence", ["kl", "js", "sed", "chi2"])
+def test_newton_step_of_a_large_batch_sends_the_gap_and_half_a_square(gang, divergence):
+    make = partial(ProjectionLoss, "ppv", divergence)
+    answers = gang.ask(messages_of, make, "plain", "uneven", 0)
+    assert answers[0] == answers[1] == answers[2]
     sent, steps, status = answers[0]
     assert status == "CONVERGED"
-    d_s = batch_of("plain").sens.shape[1]
-    # the gap, half of a symmetric matrix, and the divergence
-    point = d_s + d_s * (d_s + 1) // 2 + 1
-    assert point <= d_s * d_s + 2 * d_s
     assert steps >= 3
-    # the overall and the groups' sums; b, the sizes and the start; no step was cut
-    assert sent == [3 + d_s, 2 * d_s + point, *steps * [point]]
-
-
-def test_divergence_comes_with_the_last_point(gang):
     d_s = batch_of("plain").sens.shape[1]
-    found = gang.ask(messages_of, partial(KLProjectionLoss, "ppv"), "plain", "uneven")
-    for gradient, more in (("paper", []), ("exact", [d_s])):
-        make = partial(KLProjectionLoss, "ppv", gradient=gradient)
-        sent = gang.ask(messages_of_loss, make, "plain", "uneven")[0]
-        assert sent == found[0][0] + more
+    count, moments, size, *points, value = sent
+    # sums of w, of w h, and of w h y, over the groups and all rows
+    assert (count, moments, size, value) == (1, 3 * (d_s + 1), d_s, 1)
+    assert set(points) == {d_s, d_s * (d_s + 1) // 2}
+    assert points.count(d_s) == steps  # no step was cut
 
 
 def test_violation_sends_one_message(gang):
@@ -227,16 +264,20 @@ def test_violation_sends_one_message(gang):
         assert sent == [2 * parts * (d_s + 1) + 1]
 
 
-def test_projection_with_a_memory_sends_three_messages(gang):
+def test_projection_with_a_memory_sends_few_messages(gang):
     make = partial(KLProjectionLoss, "tpr+ppv", memory=1000)
-    sent = gang.ask(messages_of_loss, make, "plain", "uneven")[0]
-    m = 2 * batch_of("plain").sens.shape[1]
-    assert sent == [m + 2 * 2 + 2, m * (m + 1) // 2 + 5 * m, 1]
+    d_s = batch_of("plain").sens.shape[1]
+    (gathered,) = gang.ask(messages_of_loss, make, "plain", "uneven")[0]
+    assert gathered == 1 + 21 * (2 + 3 * 2 + d_s)  # three coefficients vary by row
+    sums = gang.ask(messages_of_loss, make, "plain", "uneven", 0)[0]
+    m = 2 * d_s
+    point = m * (m + 1) // 2 + 4 * m
+    assert sums == [1, (2 + 3 * 2) * (d_s + 1), 1, m, point, 1]
 
 
 def test_interior_point_step_sends_three_messages(gang):
     make = partial(ProjectionLoss, "ppv", "tv")
-    sent, steps, status = gang.ask(messages_of, make, "plain", "uneven")[0]
+    sent, steps, status = gang.ask(messages_of, make, "plain", "uneven", 0)[0]
     assert status == "CONVERGED"
     assert steps >= 5
     around = 10  # to pose the problem, to start, to report

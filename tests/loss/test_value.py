@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import reference
@@ -16,6 +16,7 @@ from batches import (
     STATISTICS,
     VIOLATIONS,
     balanced,
+    paired,
     same_block_per_group,
     sample,
 )
@@ -76,8 +77,7 @@ def test_fair_model_costs_nothing(loss_cls, name):
     torch.testing.assert_close(loss, torch.zeros_like(loss), atol=1e-10, rtol=0)
 
 
-@pytest.mark.parametrize("name", STATISTICS)
-@pytest.mark.parametrize("loss_cls", LOSSES)
+@pytest.mark.parametrize(("loss_cls", "name"), paired(LOSSES))
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**16), push=st.floats(0.05, 3.0))
 def test_unfair_model_costs_something(loss_cls, name, seed, push):
@@ -89,8 +89,8 @@ def test_unfair_model_costs_something(loss_cls, name, seed, push):
     gap = statistic(prob, batch.sens, batch.label) - statistic.overall(
         prob, batch.label
     )
-    if gap.abs().max() > 1e-3:
-        assert loss_cls(name)(logit, batch.sens, batch.label) > 1e-8
+    assume(gap.abs().max() > 1e-3)  # hypothesis fails where too few batches have one
+    assert loss_cls(name)(logit, batch.sens, batch.label) > 1e-8
 
 
 @pytest.mark.parametrize("loss_cls", VIOLATIONS)
@@ -171,7 +171,7 @@ def test_last_batch_may_be_smaller_or_larger(loss_cls):
     loss = loss_cls("tpr")
     first = loss(*sample(N, seed=6))
     for n in (7, 64, 1):
-        assert torch.isfinite(loss(*sample(max(n, 3), seed=n)))
+        assert torch.isfinite(loss(*(x[:n] for x in sample(64, seed=n))))
     assert loss(*sample(N, seed=6)) == first
 
 
@@ -225,8 +225,8 @@ def test_violation_is_measured_from_the_target(loss_cls):
     gamma = get_statistic("tpr")(batch.logit.sigmoid(), *batch[1:])
     gamma = gamma[~gamma.isnan()]
     v = (gamma / 0.3 - 1).abs()
-    expected = NormLoss("tpr").penalize_violation(v)
-    got = NormLoss("tpr")(*batch, target_statistic=0.3)
+    expected = loss_cls("tpr").penalize_violation(v)
+    got = loss_cls("tpr")(*batch, target_statistic=0.3)
     torch.testing.assert_close(got, expected)
 
 

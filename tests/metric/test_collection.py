@@ -13,7 +13,7 @@ from fairret.metric import (
     ParityDifference,
     ParityTable,
 )
-from fairret.metric.key import all_the_same, key_of
+from fairret.metric.fingerprint import fingerprint, require_equal
 from fairret.statistic import ConditionalPositiveRate, FScore
 from streams import METRICS, NUMBERS, assert_same
 
@@ -100,9 +100,11 @@ def test_functions_are_told_apart_by_what_they_are_and_not_by_their_name():
     h, s, y = rows(5)
     together.update(h, torch.ones(N, 2), s, y)
     assert sorted(map(sorted, together.compute_groups.values())) == [["a", "c"], ["b"]]
-    assert key_of(left)[0] == key_of(right)[0]  # an address says nothing elsewhere
+    # an address says nothing elsewhere
+    assert fingerprint(left)[0] == fingerprint(right)[0]
 
 
+@pytest.mark.slow
 def test_metrics_of_all_kinds_fit_into_one_collection():
     together = MetricCollection({kind: make(D_S) for kind, make in METRICS.items()})
     first = together(*rows(6))
@@ -121,10 +123,10 @@ def test_metrics_of_all_kinds_fit_into_one_collection():
 
 
 def test_processes_with_other_settings_are_refused():
-    keys = torch.stack([key_of("pr", names) for names in (["a", "b"], ["b", "a"])])
+    keys = torch.stack([fingerprint("pr", names) for names in (["a", "b"], ["b", "a"])])
     with pytest.raises(ArgumentError, match="All processes must measure the same"):
-        all_the_same(keys)
-    assert all_the_same(keys[[1, 1]]).tolist() == keys[1].tolist()
+        require_equal(keys)
+    assert require_equal(keys[[1, 1]]).tolist() == keys[1].tolist()
 
 
 def test_groups_of_a_stack_are_asked_part_by_part():

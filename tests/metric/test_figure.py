@@ -7,11 +7,14 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+import torch
 
 from batches import sample
 from fairret.errors import ArgumentError, MissingExtraError
 from fairret.metric import MaxViolation, Parity, ParityTable
+from tables import trait
 
 N = 83
 NAMES = ["north", "south", "islands"]
@@ -30,7 +33,7 @@ def seen(metric):
 
 
 def test_every_group_has_its_mark_at_its_statistic():
-    metric = seen(Parity("tpr", names=NAMES, threshold=0.4))
+    metric = seen(Parity("tpr", names=NAMES, threshold=0.4, min_size=1))
     figure, ax = metric.plot()
     assert [text.get_text() for text in ax.get_yticklabels()] == NAMES
     marks = [line.get_xdata()[0] for line in ax.lines if line.get_marker() in "oD"]
@@ -38,18 +41,25 @@ def test_every_group_has_its_mark_at_its_statistic():
     assert marks == pytest.approx(result.statistic.tolist())
     overall = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--"]
     assert overall == pytest.approx([result.overall.item()])
-    assert f"{result.max_violation:.0%}" in ax.get_title(loc="left")
+    assert f"{result.max_violation:.1%}" in ax.get_title(loc="left")
     assert figure is ax.figure
 
 
 def test_groups_beyond_chance_have_another_shape():
-    metric = seen(Parity("pr", names=NAMES))
+    metric = Parity("pr", names=["few", "less", "more", "same"], threshold=0.5)
+    s = trait(20, 150, 150, 700)
+    rate = s @ torch.tensor([0.5, 0.3, 0.7, 0.5]).double()
+    metric.update((torch.linspace(0, 7, len(s)).double() % 1 < rate).double(), s)
     _, ax = metric.plot()
-    marks = [line.get_marker() for line in ax.lines if line.get_marker() in "oD"]
-    groups = metric.compute().scores.groups.values()
-    assert marks == ["D" if group.beyond_chance else "o" for group in groups]
-    assert "D" in marks
-    assert "o" in marks
+    marks = [line.get_marker() for line in ax.lines if line.get_marker() in "xoD"]
+    assert marks == ["x", "D", "D", "o"]
+    groups = metric.compute().decisions.groups.values()
+    assert [group.beyond_chance for group in groups] == [False, True, True, False]
+    bands = [(patch.get_x(), patch.get_width()) for patch in ax.patches]
+    judged = [group for group in groups if group.judged]
+    expected = [(g.chance_low, g.chance_high - g.chance_low) for g in judged]
+    np.testing.assert_allclose(bands, expected)
+    assert "beyond chance" in ax.get_title(loc="left")
 
 
 def test_table_has_a_panel_for_every_statistic():

@@ -25,7 +25,7 @@ def test_stream_equals_the_violation_of_the_whole(name):
     expected = reference.violations(name, *batch.numpy()).max()
     assert metric.compute().item() == pytest.approx(expected, rel=1e-12)
     metric.reset()
-    assert metric.group_den.sum() == 0
+    assert metric.groups.sum() == 0
 
 
 def test_stack_has_one_gap_for_each_statistic():

@@ -62,6 +62,7 @@ def measured(request):
     return table, table.ours(), table.theirs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PEERS)
 def test_groups_and_everybody_equal_fairlearns_frame(name, measured):
     _, ours, theirs = measured

@@ -14,6 +14,8 @@ import one_of_two
 from fairret.errors import ArgumentError, ShapeError
 from streams import METRICS, NUMBERS, assert_same
 
+pytestmark = pytest.mark.process
+
 RANKS = pytest.mark.parametrize("rank", [0, 1])
 
 

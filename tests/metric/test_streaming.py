@@ -8,6 +8,7 @@ import torch
 
 import reference
 from batches import STACKS, STATISTICS, same_block_per_group, sample
+from fairret.errors import DtypeError, RangeError
 from fairret.loss import NormLoss, SmoothMaxLoss
 from fairret.metric import (
     LinearFractionalParity,
@@ -250,3 +251,45 @@ def test_every_notion_of_a_table_gets_its_own_inputs():
         ours, theirs = result[name].scores, alone.compute().scores
         torch.testing.assert_close(ours.statistic, theirs.statistic)
         torch.testing.assert_close(ours.noise_floor, theirs.noise_floor)
+
+
+@pytest.mark.parametrize("kind", sorted(METRICS.keys() - {"LinearFractionalParity"}))
+def test_metric_that_has_seen_nothing_takes_the_state_of_another(kind):
+    data = rows(seed=21)
+    filled, empty, other = (METRICS[kind](None) for _ in range(3))
+    filled.update(*data)
+    empty.merge_state(filled)
+    assert_same(empty.compute(), filled.compute())
+    filled.merge_state(other)  # and nothing changes the other way
+    assert_same(filled.compute(), empty.compute())
+
+
+def test_result_is_computed_again_after_a_merge():
+    data, more = rows(seed=22), rows(seed=23, n=31)
+    both, first, second = Parity("tpr"), Parity("tpr"), Parity("tpr")
+    streamed(both, data, [N])
+    streamed(both, more, [31])
+    first.update(*data)
+    second.update(*more)
+    first.compute()
+    first.merge_state(second)
+    assert_same(first.compute(), both.compute())
+
+
+def test_sparse_tensors_are_refused_with_a_word_on_what_to_do():
+    h, s, y = rows(seed=24)
+    for name, call in {
+        "prob": (h.to_sparse(), s, y),
+        "sens": (h, s.to_sparse(), y),
+        "label": (h, s, y.to_sparse()),
+    }.items():
+        with pytest.raises(DtypeError, match=rf"`{name}` .*`{name}\.to_dense\(\)`"):
+            Parity("tpr").update(*call)
+
+
+def test_logits_are_refused_with_the_option_that_accepts_them():
+    h, s, y = rows(seed=25)
+    logit = 5 * torch.logit(h)
+    with pytest.raises(RangeError, match="metrics with `pred_as_logit=True`"):
+        Parity("tpr").update(logit, s, y)
+    Parity("tpr", pred_as_logit=True).update(logit, s, y)

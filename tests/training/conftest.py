@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairret.dataset import load
+from fairret.lab.dataset import load
 from fairret.training import TrainingSettings, split_rows
 
 

@@ -1,5 +1,6 @@
 """Every column equals what others compute of the same rows."""
 
+import functools
 import math
 
 import pytest
@@ -13,7 +14,7 @@ from fairret.training.evaluation import BINS, at_base_rate, auroc, calibration_e
 
 N = 701
 NAMES = ("pr", "tpr", "ppv", "fn_fp")
-TRAITS = {"all": (0, 1, 2, 3, 4), "single": (3, 4)}
+TRAITS = {"all": {"region": (0, 1, 2), "sex": (3, 4)}, "single": {"sex": (3, 4)}}
 
 
 @pytest.fixture
@@ -36,7 +37,8 @@ def test_auroc_is_that_of_scikit_learn_also_with_ties(batch, levels):
     prob, _, label = batch
     tied = (prob * levels).round() / levels
     expected = metrics.roc_auc_score(label, tied)
-    assert auroc(tied, label) == pytest.approx(expected, abs=1e-12)
+    # torchmetrics integrates in float32
+    assert auroc(tied, label) == pytest.approx(expected, abs=1e-6)
 
 
 def test_log_loss_and_accuracy_are_those_of_scikit_learn(batch):
@@ -63,7 +65,8 @@ def test_calibration_error_is_the_plain_loop_over_bins(batch):
             gap = abs(label[own].mean() - prob[own].mean()).item()
             total += own.sum().item() / len(prob) * gap
     assert calibration_error(prob, label) == pytest.approx(total, abs=1e-12)
-    assert calibration_error(label, label) == 0
+    # a score of 1 becomes the largest float64 below it
+    assert calibration_error(label, label) == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize("levels", [1, 3, 10**9])
@@ -77,27 +80,47 @@ def test_decisions_at_the_base_rate_are_as_many_as_the_positives(batch, levels):
 
 @pytest.mark.parametrize("which", TRAITS)
 @pytest.mark.parametrize("name", NAMES)
-def test_violations_and_floors_are_those_of_the_metric(batch, name, which):
+def test_violations_and_verdicts_are_those_of_the_metric(batch, name, which):
     prob, sens, label = batch
-    sens = sens[:, list(TRAITS[which])]
+    columns = [k for own in TRAITS[which].values() for k in own]
+    traits = {x: [columns.index(k) for k in own] for x, own in TRAITS[which].items()}
     found = measure(batch)
     kept = at_base_rate(prob, label)
-    for channel, scores in (("scores", prob), ("decisions at the base rate", kept)):
-        table = ParityTable(NAMES, threshold=0.5)
-        table.update(scores, sens, label)
+    for channel, scores in (
+        ("scores", prob),
+        ("decisions", (prob > 0.5).double()),
+        ("decisions at the base rate", kept),
+    ):
+        table = ParityTable(NAMES, traits=traits, d_s=len(columns))
+        table.update(scores, sens[:, columns], label)
         result = table.compute()[name].scores
         path = f"{name}/{channel}/{which}"
         # sums of float64 in another order
-        expected = (float(result.max_violation), float(result.noise_floor))
-        got = (found[f"violation/{path}"], found[f"floor/{path}"])
-        assert got == pytest.approx(expected, rel=1e-9)
-    table = ParityTable(NAMES, threshold=0.5)
-    table.update(prob, sens, label)
-    decisions = table.compute()[name].decisions
-    got = found[f"violation/{name}/decisions/{which}"]
-    assert got == pytest.approx(float(decisions.max_violation), rel=1e-9)
-    got = found[f"floor/{name}/decisions/{which}"]
-    assert got == pytest.approx(float(decisions.noise_floor), rel=1e-9)
+        near = functools.partial(pytest.approx, rel=1e-9)
+        assert found[f"violation/{path}"] == near(float(result.max_violation))
+        assert found[f"floor/{path}"] == near(float(result.noise_floor))
+        assert found[f"p_value/{path}"] == near(float(result.test.p_value))
+        assert found[f"beyond_chance/{path}"] == result.beyond_chance
+        # a small difference of two squares
+        expected = pytest.approx(float(result.violation_beyond_chance), abs=1e-7)
+        assert found[f"violation_beyond_chance/{path}"] == expected
+
+
+def test_verdicts_tell_fair_scores_from_unfair_ones(batch):
+    prob, sens, label = batch
+    unfair = (prob / 2 + sens[:, 0] / 2).clamp(0, 1)
+    for scores, beyond in ((torch.full_like(prob, 0.3), 0.0), (unfair, 1.0)):
+        found = measure((scores, sens, label))
+        assert found["beyond_chance/pr/scores/all"] == beyond
+        assert (found["p_value/pr/scores/all"] < 1e-6) == bool(beyond)
+        assert (found["violation_beyond_chance/pr/scores/all"] > 0.1) == bool(beyond)
+
+
+def test_groups_too_small_to_judge_have_no_verdict(batch):
+    found = measure([x[:20] for x in batch])
+    assert math.isnan(found["beyond_chance/pr/scores/all"])
+    assert math.isnan(found["p_value/pr/scores/all"])
+    assert math.isfinite(found["violation/pr/scores/all"])
 
 
 @pytest.mark.parametrize("only", [0.0, 1.0])

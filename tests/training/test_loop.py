@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from fairret.baseline import AdversarialDebiasingLoss
-from fairret.experiment.methods import METHODS, Task
+from fairret.lab.baseline import AdversarialDebiasingLoss
+from fairret.lab.experiment.methods import METHODS, Task
 from fairret.loss import NormLoss
 from fairret.metric import MaxViolation
 from fairret.training import (
@@ -20,7 +20,7 @@ from fairret.training import (
     strength_at,
     train,
 )
-from fairret.training.loop import objective
+from fairret.training.loop import Course, objective
 
 
 def weights(trained):
@@ -138,6 +138,7 @@ def test_loss_that_is_not_finite_is_an_error(split, quick, value):
         train(split, Watcher(0.0), 3.0, hot, seed=0)
 
 
+@pytest.mark.slow
 def test_validation_keeps_the_best_epoch_after_the_warm_up(people, quick):
     split = split_rows(people.feat, people.sens, people.label, seed=0, validation=0.3)
     settings = replace(quick, epochs=14, learning_rate=0.05, batch=100, validation=0.3)
@@ -202,3 +203,41 @@ def test_scores_are_probabilities_in_float64(split):
     assert prob.dtype == torch.float64
     assert prob.shape == (len(split.test.label),)
     assert ((prob > 0) & (prob < 1)).all()
+
+
+def test_training_stops_after_epochs_without_improvement(people, quick):
+    split = split_rows(people.feat, people.sens, people.label, seed=0, validation=0.3)
+    settings = replace(quick, epochs=40, learning_rate=0.1, warm_up=0)
+    course = Course(split.train, None, settings, seed=0)
+    kept = course.run(0.0, split.validation, patience=3)
+    assert len(course.losses) == len(course.validations) == kept + 1 + 3 < 40
+    assert course.validations[kept] == min(course.validations)
+
+
+def test_weights_count_like_repeated_rows(split, quick):
+    times = torch.arange(len(split.train.label)) % 3 + 1
+    rows = torch.repeat_interleave(torch.arange(len(times)), times)
+    settings = replace(quick, batch=10_000, warm_up=0, epochs=2)
+    weight = times / times.float().mean()
+    courses = [
+        Course(own, NormLoss("pr"), settings, seed=0, weight=given)
+        for own, given in (
+            (split.train, weight),
+            (split.train.take(rows), None),
+            (split.train, None),
+        )
+    ]
+    for course in courses:
+        course.run(1.0)
+    weighted, repeated, plain = map(weights, courses)
+    torch.testing.assert_close(weighted, repeated)
+    assert not torch.allclose(weighted, plain, rtol=1e-3)
+
+
+def test_any_network_can_be_trained_in_place(split, quick):
+    module = nn.Sequential(nn.Linear(split.train.feat.shape[1], 1), nn.Dropout(0.5))
+    course = Course(split.train, NormLoss("pr"), quick, seed=0, network=module)
+    assert course.run(1.0) == quick.epochs - 1
+    assert course.losses[-1] < course.losses[0] + 1
+    assert [math.isnan(x) for x in course.terms] == [True, True, False, False, False]
+    assert not module.training

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fairret.baseline import AdversarialDebiasingLoss
+from fairret.lab.baseline import AdversarialDebiasingLoss
 from fairret.loss import KLProjectionLoss
 from fairret.training import train, warm_up
 

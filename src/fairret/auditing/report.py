@@ -1,248 +1,192 @@
-"""The result of an audit: as sentences, as a table, for machines, as a page."""
+"""The audit that users get: its findings, and every form in which to read them."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from fairret.auditing.notions import Notion
-from fairret.checks import check_positive
-from fairret.errors import MissingExtraError
-from fairret.metric.result import GroupValue, Measured, ParityResult
+from fairret.auditing.card import render_card
+from fairret.auditing.findings import Findings, Section
+from fairret.auditing.gate import Gate, judge
+from fairret.auditing.page import render_fragment, render_page
+from fairret.auditing.plain import as_dict, as_frame
+from fairret.auditing.wording import notes, verdict
+from fairret.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What was audited, and how."""
-
-    source: str
-    rows: int
-    score: str
-    label: str | None
-    weight: str | None
-    threshold: float
-    logits: bool
-    confidence: float
-    positive: str | None  # the label that counts as 1
-    hard: bool  # whether the scores are decisions already
-    min_size: float
-    left: Mapping[str, int]  # rows without a score, label or weight
-    missing: Mapping[str, int]  # rows without a value, by trait
-    dropped: Mapping[str, float]  # intersections that are too small
-
-
-class Part(NamedTuple):
-    """One statistic in scores and decisions."""
-
-    name: str
-    notion: Notion
-    measured: Measured
-
-    @property
-    def decisions(self) -> ParityResult:
-        """The result for decisions."""
-        assert self.measured.decisions is not None  # an audit has a threshold
-        return self.measured.decisions
-
-
-class Section(NamedTuple):
-    """A notion: one statistic, or several that should be equal at once."""
-
-    name: str
-    title: str
-    measured: Measured
-    parts: tuple[Part, ...]
-
-    @property
-    def decisions(self) -> ParityResult:
-        """The result for decisions."""
-        assert self.measured.decisions is not None  # an audit has a threshold
-        return self.measured.decisions
-
-    @property
-    def farthest(self) -> tuple[Part, GroupValue] | None:
-        """The group with the largest violation of decisions."""
-        found = [
-            (part, group)
-            for part in self.parts
-            for group in part.decisions.groups.values()
-            if group.estimable and not math.isnan(group.violation)
-        ]
-        return max(found, key=lambda pair: pair[1].violation, default=None)
-
-
-class Audit:
+class Audit(Findings):
     """How a model's decisions and scores treat groups of people.
 
-    It prints as one sentence for each notion and shows itself as a page in a notebook.
-
-    Args:
-        sections: The notions.
-        settings: What was audited, and how.
+    It prints as one paragraph per notion and is shown as a page in a notebook. With two
+    models, it is about the last one, and compares it with the first.
     """
 
-    def __init__(self, sections: tuple[Section, ...], settings: Settings) -> None:
-        self.sections = sections
-        self.settings = settings
-
-    @property
-    def results(self) -> dict[str, Measured]:
-        """The results of every notion by its name, for scores and decisions."""
-        return {section.name: section.measured for section in self.sections}
-
     def verdict(self, section: Section) -> str:
-        """Say in one sentence whether a gap is beyond chance."""
-        found = section.farthest
-        if found is None:
-            return f"{section.title}: nothing to compare, for nobody is counted."
-        part, group = found
-        overall = float(part.decisions.overall)
-        floor = float(section.decisions.noise_floor)
-        beyond = section.decisions.beyond_chance
-        return (
-            f"{section.title}: the {part.notion.measure} is "
-            f"{number(group.statistic, part.notion)} for {group.name} and "
-            f"{number(overall, part.notion)} overall, a violation of "
-            f"{group.violation:.0%}; a fair model of this size would stay below "
-            f"{floor:.0%} {self.settings.confidence:.0%} of the time, so this is "
-            f"{'beyond' if beyond else 'within'} chance."
-        )
+        """Describe in a few sentences whether a gap is beyond chance, and how large."""
+        return verdict(self, section)
 
-    def above(self, limit: float) -> list[Section]:
-        """Give the notions whose decisions have a violation above a limit."""
-        check_positive("limit", limit, "Pass 0.2 for 20 %, say.")
-        return [x for x in self.sections if float(x.decisions.max_violation) > limit]
+    @cached_property
+    def notes(self) -> list[str]:
+        """Sentences to read before the numbers."""
+        return notes(self)
+
+    def gate(
+        self,
+        *,
+        max_violation: float | None = None,
+        min_ratio: float | None = None,
+        max_difference: float | None = None,
+        mode: str = "evidence",
+        notions: Sequence[str] | None = None,
+    ) -> Gate:
+        """Compare the decisions with limits.
+
+        Args:
+            max_violation: The largest violation allowed: 0.2 for 20 %.
+            min_ratio: The smallest ratio of two groups of a trait; 0.8 is the
+                four-fifths rule.
+            max_difference: The largest difference of two groups of a trait.
+            mode: "evidence" fails if the data show that a limit is exceeded,
+                "assurance" unless they show that it is kept, "estimate" uses the
+                estimates alone.
+            notions: Names of the notions that must keep the limits. Required if the
+                audit did not name its notions.
+
+        Raises:
+            FairretError: If a limit is out of range, or no notion is named.
+        """
+        limits = {
+            "max_violation": max_violation,
+            "min_ratio": min_ratio,
+            "max_difference": max_difference,
+        }
+        return judge(self, limits, mode=mode, notions=notions)
 
     def __str__(self) -> str:
-        return "\n".join(map(self.verdict, self.sections))
+        lines = [self.verdict(section) for section in self.sections]
+        return "\n".join([*self.notes, *lines])
 
     def __repr__(self) -> str:
         names = ", ".join(section.name for section in self.sections)
         return f"Audit({self.settings.source}, rows={self.settings.rows}, {names})"
 
     def _repr_html_(self) -> str:
-        from fairret.auditing.page import fragment
+        return render_fragment(self)
 
-        return fragment(self)
+    def to_html(self, path: str | Path, *, gate: Gate | None = None) -> Path:
+        """Write one self-contained page, completely or not at all."""
+        check_target(Path(path), self._inputs)
+        return write_whole(Path(path), render_page(self, gate))
 
-    def to_html(self, path: str | Path) -> Path:
-        """Write one self-contained page."""
-        from fairret.auditing.page import page
+    def to_card(
+        self,
+        path: str | Path,
+        *,
+        gate: Gate | None = None,
+        task: str = "tabular-classification",
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a model card in the format of Hugging Face.
 
+        Its metadata has the numbers under `model-index`, its text the verdicts and a
+        table of the groups per notion. With two models, it is the card of the last.
+
+        Args:
+            path: Where to write, such as "README.md".
+            gate: Limits to report, from :meth:`gate`.
+            task: The task, in the words of Hugging Face.
+            overwrite: Whether to replace a file that exists.
+
+        Raises:
+            ArgumentError: If the file exists, is an input or cannot be written.
+        """
         target = Path(path)
-        target.write_text(page(self), encoding="utf-8")
-        return target
+        check_target(target, self._inputs)
+        if target.is_file() and not overwrite:
+            raise ArgumentError(
+                f"{target} exists. Pass another path, or `overwrite=True` to replace "
+                "it."
+            )
+        return write_whole(target, render_card(self, gate, task))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, None where there is no number."""
-        from fairret import __version__
+    @property
+    def _inputs(self) -> list[Path]:
+        return [x.path for x in self.sources if x.path is not None]
 
-        plain: dict[str, Any] = _plain(
-            {
-                "fairret": __version__,
-                "settings": asdict(self.settings),
-                "notions": [_section_dict(section) for section in self.sections],
-            }
-        )
-        return plain
+    def to_dict(self, *, gate: Gate | None = None) -> dict[str, Any]:
+        """Return everything as plain values, None if there is no number.
 
-    def to_json(self) -> str:
-        """Give everything as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        `docs/audit.md` describes the fields.
+        """
+        return as_dict(self, gate)
+
+    def to_json(self, *, gate: Gate | None = None) -> str:
+        """Return everything as JSON; see :meth:`to_dict`."""
+        plain = self.to_dict(gate=gate)
+        return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """Give a row for every notion, channel and group."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError(
-                "`to_frame` needs pandas, which is not installed. Run `pip install "
-                "'fairret[frames]'`."
-            ) from None
-        rows = [
-            {"notion": part.name, "of": of, **asdict(group)}
-            for section in self.sections
-            for part in section.parts
-            for of, result in _channels(part.measured)
-            for group in (result.everybody, *result.groups.values())
-        ]
-        return pd.DataFrame(rows).rename(columns={"name": "group"})
+        """Return one row per model, notion, channel and group."""
+        return as_frame(self)
 
 
-def number(value: float, notion: Notion) -> str:
-    """Write a statistic as a reader expects it."""
-    if math.isnan(value):
-        return "–"
-    return f"{value:.1%}" if notion.unit == "share" else f"{value:.3g}"
+def check_target(target: Path, inputs: Sequence[Path]) -> None:
+    """Require that a file can be written and is none of the inputs.
+
+    Raises:
+        ArgumentError: If not.
+    """
+    for path in inputs:
+        if target.exists() and path.exists() and target.samefile(path):
+            raise ArgumentError(
+                f"The output must be another file than the input; got {target} for "
+                "both. Write it elsewhere."
+            )
+    folder = target.resolve().parent
+    what = ""
+    if target.is_dir():
+        what = "is a folder"
+    elif target.exists() and not os.access(target, os.W_OK):
+        what = "must not be written"
+    elif target.is_file() or not target.exists():  # a device needs no folder
+        writable = folder.is_dir() and os.access(folder, os.W_OK)
+        what = "" if writable else "cannot be written"
+    if what:
+        raise ArgumentError(
+            f"The output must be a file in a folder that exists and can be written; "
+            f"{target} {what}. Pass another path."
+        )
 
 
-def _channels(measured: Measured) -> list[tuple[str, ParityResult]]:
-    found = [("scores", measured.scores), ("decisions", measured.decisions)]
-    return [(of, result) for of, result in found if result is not None]
+def write_whole(target: Path, content: str | bytes) -> Path:
+    """Write a file through a temporary one, so that it is never incomplete."""
+    if isinstance(content, str):
+        content = content.encode("utf-8")
+    if target.exists() and not target.is_file():  # a device or pipe is not replaced
+        target.write_bytes(content)
+        return target
+    target = target.resolve()  # a link stays one
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
 
 
-def _section_dict(section: Section) -> dict[str, Any]:
-    return {
-        "name": section.name,
-        "title": section.title,
-        **{of: _numbers(result) for of, result in _channels(section.measured)},
-        "statistics": [
-            {
-                "name": part.name,
-                "measure": part.notion.measure,
-                **{of: _part_dict(result) for of, result in _channels(part.measured)},
-            }
-            for part in section.parts
-        ],
-    }
-
-
-def _numbers(result: ParityResult) -> dict[str, Any]:
-    return {
-        "max_violation": float(result.max_violation),
-        "noise_floor": float(result.noise_floor),
-        "beyond_chance": result.beyond_chance,
-        "difference": float(result.difference),
-        "ratio": float(result.ratio),
-        "norm": float(result.norm),
-        "smooth_max": float(result.smooth_max),
-        "test": {
-            "statistic": float(result.test.statistic),
-            "df": int(result.test.df),
-            "p_value": float(result.test.p_value),
-        },
-    }
-
-
-def _part_dict(result: ParityResult) -> dict[str, Any]:
-    return {
-        "overall": asdict(result.everybody),
-        "groups": [asdict(group) for group in result.groups.values()],
-        "traits": {
-            trait: {
-                "max_violation": float(own.max_violation),
-                "difference": float(own.difference),
-                "ratio": float(own.ratio),
-                "p_value": float(own.test.p_value),
-            }
-            for trait, own in result.by_trait.items()
-        },
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Replace numbers that JSON does not have."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(own) for key, own in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(own) for own in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,84 +1,98 @@
-"""The audit itself: read the rows once, make groups, measure."""
+"""The audit itself: read the rows, find the groups, measure the notions."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from fairret.auditing import notions as words
-from fairret.auditing.arguments import (
-    check_columns,
-    listed_traits,
-    wanted_statistics,
-)
-from fairret.auditing.cells import CellTable, Columns
-from fairret.auditing.column import as_numbers
-from fairret.auditing.report import Audit, Part, Section, Settings
-from fairret.auditing.source import Source, Tick, open_source
-from fairret.auditing.traits import columns_of, exact_columns, find_groups
-from fairret.checks import check_share
-from fairret.errors import RangeError, ShapeError
-from fairret.metric.by_label import Cells, moments_of_cells
-from fairret.metric.result import Measured, results_of
-from fairret.sensitive.columns import listing, text
+from fairret.auditing.arguments import listed_traits, make_layout, wanted_statistics
+from fairret.auditing.cells import CellTable
+from fairret.auditing.curves import Curves
+from fairret.auditing.files import open_sources
+from fairret.auditing.findings import Model, Part, Section, Settings
+from fairret.auditing.groups import find_groups
+from fairret.auditing.measure import BaseRate, Measurable, find_classes
+from fairret.auditing.notions import describe, title
+from fairret.auditing.reading import Reader
+from fairret.auditing.report import Audit
+from fairret.auditing.rows import Missing
+from fairret.auditing.source import Source, Tick
+from fairret.checks import check_positive, check_share
+from fairret.errors import ShapeError
+from fairret.metric.compute import Measured, compute_results
+from fairret.metric.moments import select_notion
+from fairret.metric.paired_test import PairedTest, paired_test
+from fairret.metric.studentised_test import MIN_SIZE
+from fairret.sensitive.coded import text
 from fairret.sensitive.resolve import TraitLike
 from fairret.statistic import LinearFractionalStatistic
-from fairret.statistic.registry import name_of
-
-YES = {"1", "true", "yes", "y", "t"}
-NO = {"0", "false", "no", "n", "f"}
+from fairret.statistic.registry import get_name
 
 
 def audit(
     data: object,
     *,
-    score: str,
+    score: str | Sequence[str],
     sensitive: TraitLike | Sequence[TraitLike],
     label: str | None = None,
-    threshold: float = 0.5,
+    threshold: float | Sequence[float] = 0.5,
     notions: Sequence[LinearFractionalStatistic | str] | None = None,
     weight: str | None = None,
     positive: Hashable | None = None,
+    favourable: bool = True,
     bins: Mapping[str, Sequence[float]] | None = None,
     intersections: Sequence[Sequence[str]] = (),
-    min_size: float = 30,
+    min_size: float = MIN_SIZE,
     logits: bool = False,
     confidence: float = 0.95,
     max_categories: int = 100,
     delimiter: str | None = None,
+    missing: Sequence[str] = (),
+    name: str | None = None,
     progress: Tick | None = None,
 ) -> Audit:
     """Compare a model's scores and decisions between groups of people.
 
     Args:
         data: A data frame, a mapping from names to arrays, or the path of a CSV or
-            Parquet file, which may be larger than memory.
-        score: The column of scores in [0, 1], or of decisions 0 and 1.
+            Parquet file, which may be larger than memory. To compare two models, also
+            a pair of these with the same rows in the same order.
+        score: The column of scores in [0, 1], or of decisions 0 and 1. Two columns are
+            the scores of two models, before and after. With a pair of tables, the first
+            column is read from the first table and the second, or the same name, from
+            the second.
         sensitive: Columns, or traits of `fairret.sensitive`. Amounts, that is numbers
             with more than 20 distinct values, are cut in four bins of about equal size.
-        label: The column that tells what really happened. Without it, only notions
-            that need no label are measured.
-        threshold: A score above it is a yes.
+        label: The column of true outcomes. Without it, only notions that need no label
+            are measured.
+        threshold: Scores above it are positive decisions. One number, or one per model.
         notions: Statistics or their names; by default those of the paper's Table 1.
         weight: A column of sample weights.
-        positive: The label that counts as positive, where labels are not 0 and 1.
-        bins: Where to cut the amounts of a column, by its name.
+        positive: The label that counts as positive, if labels are not 0 and 1.
+        favourable: Whether a positive decision benefits a person, such as a loan.
+            With False, texts and the four-fifths rule are adapted to a harm.
+        bins: Edges of bins, by column name.
         intersections: Sets of columns to cross.
-        min_size: Rows that an intersection needs.
+        min_size: Rows that must count for a group to be judged, such as positives for
+            equal opportunity. Smaller groups are shown, but not judged.
         logits: Whether the scores are logits.
-        confidence: Of intervals and noise floors.
-        max_categories: More categories in one column are an error.
-        delimiter: Of a CSV file; by default it is found in the header line.
+        confidence: Confidence level of intervals and verdicts: the probability that a
+            fair model has no group beyond chance.
+        max_categories: Maximum number of categories of a column.
+        delimiter: Of a CSV file; by default it is detected in the header line.
+        missing: Words that mean a missing value. Empty cells and None always do, and
+            NA, null and the like do in columns of numbers.
+        name: Name of the model or system, for the page.
         progress: Is called with the share of the data that has been read.
 
     Returns:
-        The audit: print it, show it in a notebook, or write it with `to_html`.
+        The audit. Print it, show it in a notebook, or write it with `to_html`.
 
     Raises:
-        FairretError: If something is wrong with the data or the arguments.
+        FairretError: If the data or the arguments are invalid.
 
     Example:
         >>> import fairret
@@ -94,158 +108,155 @@ def audit(
         >>> group.statistic, group.violation, group.beyond_chance
         (0.5, 0.33, True)
         >>> print(result)
-        Demographic parity: the share of people who get a yes is ...
+        Demographic parity: beyond chance. The share of people who get a yes is ...
     """
-    listed = listed_traits(sensitive, intersections, min_size)
-    statistics = wanted_statistics(notions, label)
-    check_share("threshold", threshold)
+    check_positive("min_size", min_size, "For example, pass 30.")
     check_share("confidence", confidence)
-    source = open_source(data, delimiter)
-    columns = Columns(
-        score, label, weight, columns_of(listed), exact_columns(listed), bins or {}
-    )
-    check_columns(source, columns)
-    table = CellTable(columns, threshold, logits, max_categories)
-    wanted = (score, label, weight, *columns.traits)
-    names = [name for name in wanted if name is not None]
-    numbers = [name for name in (score, weight) if name is not None]
-    for chunk in source.chunks(names, numbers, progress or (lambda share: None)):
-        table.add(chunk)
-    rows = _check_rows(table, source)
-    classes = _classes(table, positive)
-    groups = find_groups(table, listed)
-    total = moments_of_cells(
-        _as_cells(table, classes),
-        groups.s,
-        statistics,
-        _points(table, classes),
-        labelled=label is not None,
-    )
-    results = results_of(
-        total,
-        statistics,
-        names=groups.names,
-        traits=groups.traits,
-        confidence=confidence,
-    )
-    hard = all(np.isin(points, (0.0, 1.0)).all() for points in table.points.values())
-    settings = Settings(
-        source=source.description,
-        rows=rows,
+    listed = listed_traits(sensitive, intersections)
+    statistics = wanted_statistics(notions, label)
+    sources = open_sources(data, delimiter)
+    layout = make_layout(
+        sources,
+        listed,
         score=score,
         label=label,
         weight=weight,
         threshold=threshold,
+        bins=bins or {},
         logits=logits,
+        max_categories=max_categories,
+    )
+    tick = progress or (lambda share: None)
+    reader = Reader(sources, layout, Missing(missing), tick)
+    table = reader.read(listed)
+    rows = _check_rows(table, sources)
+    classes = find_classes(table, positive)
+    groups = find_groups(table, listed, min_size)
+    positives = [text(value) for value, y in classes.items() if y]
+    settings = Settings(
+        name=name,
+        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        source=_described(sources),
+        rows=rows,
+        models=_models(table, sources),
+        label=label,
+        positive=", ".join(positives) or None,
+        weight=weight,
+        logits=logits,
+        favourable=favourable,
         confidence=confidence,
-        positive=_positive_label(classes) if label is not None else None,
-        hard=hard,
         min_size=min_size,
+        notions_named=notions is not None,
         left={k: v for k, v in vars(table.left).items() if v},
         missing={k: v for k, v in groups.missing.items() if v},
         dropped=groups.dropped,
     )
-    return Audit(_sections(statistics, results), settings)
+    measurable = Measurable(table, groups, classes)
+    found = _measure(measurable, statistics, settings, sources)
+    return replace(found, identifiers=tuple(reader.identifiers))
 
 
-def _check_rows(table: CellTable, source: Source) -> int:
-    rows = int(table.sums["rows"].sum())
+def _measure(
+    rows: Measurable,
+    statistics: Sequence[LinearFractionalStatistic],
+    settings: Settings,
+    sources: Sequence[Source],
+) -> Audit:
+    """Compute every notion from the cells."""
+    wanted = [*statistics, *([BaseRate()] if rows.labelled else [])]
+    totals = [rows.sums(wanted, model) for model in range(len(settings.models))]
+    results = [
+        compute_results(
+            total,
+            wanted,
+            names=rows.groups.names,
+            traits=rows.groups.traits,
+            confidence=settings.confidence,
+            min_size=settings.min_size,
+        )
+        for total in totals
+    ]
+    base_rates = results[0][get_name(wanted[-1])].scores if rows.labelled else None
+    sizes = [len(x.parts) for x in wanted]
+    sections = []
+    for j, statistic in enumerate(statistics):
+        compared = None
+        if len(totals) == 2:
+            before, after = (select_notion(total, sizes, j) for total in totals)
+            cross = rows.cross(statistic)
+            compared = paired_test(
+                before, after, cross, settings.confidence, settings.min_size
+            )
+        measured = tuple(found[get_name(statistic)] for found in results)
+        sections.append(_section(statistic, measured, compared, settings.favourable))
+    by_name = {get_name(x): x for x in statistics}
+    curves = Curves(rows, by_name, settings.confidence, settings.min_size)
+    return Audit(tuple(sections), settings, base_rates, curves, tuple(sources))
+
+
+def _section(
+    statistic: LinearFractionalStatistic,
+    measured: tuple[Measured, ...],
+    compared: PairedTest | None,
+    favourable: bool,
+) -> Section:
+    """Split a notion into its statistics."""
+    split = [
+        {of: list(result.parts.values()) for of, result in x._asdict().items()}
+        for x in measured
+    ]
+    parts = []
+    for k, part in enumerate(statistic.parts):
+        own = [Measured(**{of: x[k] for of, x in each.items()}) for each in split]
+        moved = None
+        if compared is not None:
+            channels = (
+                PairedTest(*(x[channel, [k]] for x in compared)) for channel in (0, 1)
+            )
+            moved = tuple(channels)
+        notion = describe(part, favourable=favourable)
+        parts.append(Part(get_name(part), tuple(own), notion, moved))
+    return Section(get_name(statistic), measured, title(statistic), tuple(parts))
+
+
+def _models(table: CellTable, sources: Sequence[Source]) -> tuple[Model, ...]:
+    """Name the models by column or, if that is the same, by file."""
+    scores, thresholds = table.columns.scores, table.layout.thresholds.values
+    names = list(scores)
+    if len(set(names)) < len(names):
+        names = [source.description for source in sources]
+    if len(set(names)) < len(names):
+        names = ["before", "after"]
+    return tuple(
+        Model(
+            name,
+            score,
+            threshold,
+            all(np.isin(points, (0.0, 1.0)).all() for points in own.values()),
+        )
+        for name, score, threshold, own in zip(
+            names, scores, thresholds, table.points, strict=True
+        )
+    )
+
+
+def _described(sources: Sequence[Source]) -> str:
+    return " and ".join(source.description for source in sources)
+
+
+def _check_rows(table: CellTable, sources: Sequence[Source]) -> int:
+    rows = int(table.sums.rows.sum())
     left = {name: count for name, count in vars(table.left).items() if count}
     if not rows and left:
         shown = " and ".join(f"{count} have no {name}" for name, count in left.items())
         raise ShapeError(
             "`data` must have a row with a score, and a label and a weight if these "
-            f"are named; of the rows of {source.description}, {shown}. Check the "
+            f"are named; of the rows of {_described(sources)}, {shown}. Check the "
             "columns."
         )
     if not rows:
         raise ShapeError(
-            f"`data` must have at least one row; {source.description} has none. Check "
+            f"`data` must have at least one row; {_described(sources)} has none. Check "
             "how it was written."
         )
     return rows
-
-
-def _classes(table: CellTable, positive: Hashable | None) -> dict[Hashable, int]:
-    """Tell which labels count as 1 and which as 0."""
-    found = table.column(0).categories
-    if table.columns.label is None:
-        return dict.fromkeys(found, 0)
-    name = table.columns.label
-    if positive is not None:
-        classes = {value: int(_word(value) == _word(positive)) for value in found}
-        if not any(classes.values()):
-            raise RangeError(
-                f"`positive` must be a value of the label; got {positive!r}, and "
-                f"column {name!r} has {listing(found)}. Write it as it is in the data."
-            )
-        return classes
-    words_of = {value: _word(value).lower() for value in found}
-    strange = [value for value, word in words_of.items() if word not in YES | NO]
-    if strange:
-        raise RangeError(
-            f"`label` must be 0 or 1; column {name!r} has {listing(found)}. Name the "
-            f"value that counts as 1: `positive={found[0]!r}` "
-            f"(`--positive {text(found[0])}`), say."
-        )
-    return {value: int(word in YES) for value, word in words_of.items()}
-
-
-def _word(value: Hashable) -> str:
-    """Write a label so that 1, 1.0 and the texts of both are the same."""
-    number = as_numbers([value]) if isinstance(value, str) else None
-    return text(value if number is None else float(number[0])).strip()
-
-
-def _positive_label(classes: Mapping[Hashable, int]) -> str | None:
-    positives = [text(value) for value, y in classes.items() if y]
-    return ", ".join(positives) or None
-
-
-def _as_cells(table: CellTable, classes: Mapping[Hashable, int]) -> Cells:
-    """Set the sums out by class, channel and power; a decision is its own square."""
-    sums = {name: torch.from_numpy(x.copy()) for name, x in table.sums.items()}
-    label = table.column(0)
-    y = torch.tensor([classes[value] for value in label.categories])[label.codes]
-
-    def by_class(w: str) -> Tensor:
-        scores = [sums[w], sums[f"{w}h"], sums[f"{w}hh"]]
-        decisions = [sums[w], sums[f"{w}f"], sums[f"{w}f"]]
-        both = torch.stack((torch.stack(scores), torch.stack(decisions)))
-        return torch.stack((both * (y == 0), both * (y == 1)))
-
-    return Cells(by_class("w"), by_class("ww"), sums["rows"])
-
-
-def _points(table: CellTable, classes: Mapping[Hashable, int]) -> Tensor:
-    """Scores, and decisions, to look at in each class: `(2, 2, 3)`."""
-    points = torch.full((2, 2, 3), torch.nan, dtype=torch.float64)
-    for y in (0, 1):
-        own = [x for value, x in table.points.items() if classes[value] == y]
-        if own:
-            h = np.concatenate(own)
-            middle = h[np.abs(h - 0.5).argmin()]
-            points[0, y] = torch.tensor([h.min(), middle, h.max()])
-            points[1, y] = (points[0, y] > table.threshold).double()
-    return points
-
-
-def _sections(
-    statistics: Sequence[LinearFractionalStatistic], results: Mapping[str, Measured]
-) -> tuple[Section, ...]:
-    sections = []
-    for statistic in statistics:
-        measured = results[name_of(statistic)]
-        assert measured.decisions is not None  # there is a threshold
-        parts = [
-            Part(name, words.notion_of(part), Measured(scores, decisions))
-            for part, (name, scores), decisions in zip(
-                statistic.parts,
-                measured.scores.parts.items(),
-                measured.decisions.parts.values(),
-                strict=True,
-            )
-        ]
-        title = words.title_of(statistic)
-        sections.append(Section(name_of(statistic), title, measured, tuple(parts)))
-    return tuple(sections)

@@ -1,35 +1,33 @@
-"""Where the rows come from: a data frame, a CSV file or a Parquet file, in chunks."""
+"""A table that is read in chunks, from memory or from a file."""
 
 from __future__ import annotations
 
-import csv
-import difflib
-import io
-import re
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fairret.auditing.column import Values, from_arrow, from_values
+import torch
+
 from fairret.errors import (
     ArgumentError,
     DataFileError,
-    DtypeError,
-    MissingExtraError,
     NameNotFoundError,
     RangeError,
+    did_you_mean,
+    missing_extra,
 )
-from fairret.sensitive.columns import listing
+from fairret.sensitive.coded import Values, listing
+from fairret.sensitive.column import Column
+from fairret.sensitive.frame import Frame
 
 Chunk: TypeAlias = dict[str, Values]
 Tick: TypeAlias = Callable[[float], object]  # gets the share of the source that is read
 
 ROWS = 1 << 17  # of a chunk
-BLOCK = 1 << 21  # bytes of a CSV file that are parsed at a time
-HEAD = 1 << 16  # bytes that hold the header line
-DELIMITERS = ",;\t|"
 
 
 class Source(ABC):
@@ -37,25 +35,38 @@ class Source(ABC):
 
     description: str
     names: tuple[str, ...]
+    path: Path | None = None  # of a file
+    no_number: Sequence[str] = ("",)  # text that may occur in a column of numbers
+    header_hint = ""  # why the columns may not be those that were expected
 
     @abstractmethod
     def chunks(
         self, columns: Sequence[str], numbers: Sequence[str], tick: Tick
-    ) -> Iterator[Chunk]:
-        """Give the rows of these columns, chunk by chunk.
+    ) -> Generator[Chunk]:
+        """Yield the rows of these columns, chunk by chunk.
 
         Args:
             columns: What to read.
             numbers: Which of these hold numbers.
-            tick: Is told how much has been read.
+            tick: Is called with the share that has been read.
         """
 
+    @abstractmethod
+    def precision(self, column: str) -> torch.dtype:
+        """Return the dtype of a column's floats; float64 for all else."""
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of a file's bytes; None for a table in memory."""
+        return None
+
     def check_columns(self, wanted: Mapping[str, str]) -> None:
-        """Require columns, by the argument that names them.
+        """Require columns, given with the argument that names them.
 
         Raises:
+            ArgumentError: If one is a list of names, joined with commas.
             NameNotFoundError: If one is missing.
-            RangeError: If there are two of that name.
+            RangeError: If two have that name.
         """
         for column, argument in wanted.items():
             found = self.names.count(column)
@@ -65,50 +76,31 @@ class Source(ABC):
                     f"{self.description} has {found} times. Rename them."
                 )
             if not found:
-                near = difflib.get_close_matches(column, self.names, n=3)
-                hint = f"Did you mean {listing(near)}?" if near else "Name one of them."
+                check_commas(argument, column, self.names)
+                hint = self.header_hint or did_you_mean(column, self.names, 3)
+                hint = hint or " Name one of them."
                 raise NameNotFoundError(
                     f"`{argument}` must name a column of {self.description}; got "
-                    f"{column!r}, and there are {listing(self.names) or 'none'}. {hint}"
+                    f"{column!r}, and there are {listing(self.names) or 'none'}.{hint}"
                 )
 
 
-def open_source(data: object, delimiter: str | None = None) -> Source:
-    """Recognise what the rows come in.
+def check_commas(argument: str, given: str, known: Sequence[str]) -> None:
+    """Refuse several names in one text, joined with commas.
 
     Raises:
-        DataFileError: If a file is missing, empty or not a table.
-        DtypeError: If the data are neither a table nor the path of one.
-        MissingExtraError: If a file needs a package that is not installed.
+        ArgumentError: If it is a list of known names.
     """
-    if isinstance(data, str | Path):
-        path = Path(data)
-        if not path.is_file():
-            near = difflib.get_close_matches(path.name, _names_beside(path), n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "Check the path."
-            raise DataFileError(
-                f"`data` must be the path of a CSV or Parquet file; got {str(data)!r}, "
-                f"which is not a file. {hint}"
-            )
-        if path.stat().st_size == 0:
-            raise DataFileError(
-                f"`data` must hold a table; {path.name} is empty. Check how it was "
-                "written."
-            )
-        with path.open("rb") as file:
-            magic = file.read(4)
-        return ParquetSource(path) if magic == b"PAR1" else CsvSource(path, delimiter)
-    if isinstance(data, Mapping) or hasattr(data, "columns"):
-        return TableSource(data)
-    raise DtypeError(
-        "`data` must be a data frame, a mapping from names to arrays, or the path of a "
-        f"CSV or Parquet file; got {type(data).__name__}. Make a data frame of it."
-    )
-
-
-def _names_beside(path: Path) -> list[str]:
-    folder = path.parent
-    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    pieces = [piece.strip() for piece in given.split(",")]
+    words = {word for piece in pieces for word in (piece, *piece.split("+"))}
+    if len(pieces) > 1 and {x for x in words if "+" not in x} <= set(known):
+        option = argument.removesuffix("s")  # `--notion` is `notions` in Python
+        options = " ".join(f"--{option} {piece}" for piece in pieces)
+        raise ArgumentError(
+            f"`{argument}` must be one name or a list of names; got the text "
+            f"{given!r}. On the command line, repeat the option: `{options}`. In "
+            f"Python, pass a list: `{argument}={pieces}`."
+        )
 
 
 class TableSource(Source):
@@ -117,176 +109,80 @@ class TableSource(Source):
     description = "`data`"
 
     def __init__(self, table: Any) -> None:
-        self._table = table
-        names = list(table if isinstance(table, Mapping) else table.columns)
+        names = tuple(table if isinstance(table, Mapping) else table.columns)
         self.names = tuple(map(str, names))
         self._key = dict(zip(self.names, names, strict=True))
+        self._frame = Frame(names, table)  # it keeps columns, which may be read twice
+
+    def _column(self, name: str) -> Column:
+        return self._frame.column(self._key[name])
+
+    def precision(self, column: str) -> torch.dtype:
+        """Return the dtype of an array, a series or a tensor."""
+        return self._column(column).precision
 
     def chunks(
         self, columns: Sequence[str], numbers: Sequence[str], tick: Tick
-    ) -> Iterator[Chunk]:
-        """Cut the table in pieces."""
-        cells = {
-            name: from_values(name, self._table[self._key[name]]) for name in columns
-        }
-        lengths = {len(column) for column in cells.values()}
-        if len(lengths) > 1:
-            raise RangeError(
-                f"The columns of `data` must have the same length; got {lengths}. Cut "
-                "them from the same rows."
-            )
-        n = max(lengths, default=0)
+    ) -> Generator[Chunk]:
+        """Cut the table in chunks."""
+        cells = {name: self._column(name).values for name in columns}
+        n = len(self._frame)
         for start in range(0, n, ROWS):
             rows = slice(start, start + ROWS)
             yield {name: column[rows] for name, column in cells.items()}
             tick(min(1.0, (start + ROWS) / n))
 
 
-class _Counted(io.RawIOBase):
-    """A file that tells how much of it has been read."""
-
-    def __init__(self, path: Path, tick: Tick) -> None:
-        self._file = path.open("rb")
-        self._size = path.stat().st_size
-        self._tick = tick
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        block = self._file.read(size)
-        self._tick(min(1.0, self._file.tell() / self._size))
-        return block
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class CsvSource(Source):
-    """A text file with a header line, compressed or not."""
-
-    def __init__(self, path: Path, delimiter: str | None) -> None:
-        _require_pyarrow()
-        if delimiter is not None and not re.fullmatch(
-            r'[^"\r\n\x80-\U0010ffff]', delimiter
-        ):
-            raise ArgumentError(
-                f"`delimiter` must be a single character of ASCII, no quote or line "
-                f"end; got {delimiter!r}. Leave it out to have it found."
-            )
-        self.description = path.name
-        self._path = path
-        with _readable(path), self._open(lambda share: None) as file:
-            head = bytes(file.read(HEAD)).decode("utf-8-sig", "replace")
-        head = head.lstrip("\r\n")  # pyarrow, too, begins where something is
-        first = re.split(r"[\r\n]", re.sub(r'"[^"]*"', "", head), maxsplit=1)[0]
-        self._delimiter = delimiter or max(DELIMITERS, key=first.count)
-        lines = csv.reader(io.StringIO(head, newline=""), delimiter=self._delimiter)
-        self.names = tuple(next(lines, []))
-
-    def _open(self, tick: Tick) -> Any:
-        import pyarrow as pa
-
-        file = pa.PythonFile(_Counted(self._path, tick), mode="r")
-        kinds = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
-        kind = kinds.get(self._path.suffix.lower())
-        return pa.CompressedInputStream(file, kind) if kind else file
-
-    def chunks(
-        self, columns: Sequence[str], numbers: Sequence[str], tick: Tick
-    ) -> Iterator[Chunk]:
-        """Parse the file block by block."""
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        text = pa.dictionary(pa.int32(), pa.string())
-        with _readable(self._path), self._numbers_only():
-            stream = arrow_csv.open_csv(
-                self._open(tick),
-                read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    include_columns=columns,
-                    column_types={
-                        name: pa.float64() if name in numbers else text
-                        for name in columns
-                    },
-                    strings_can_be_null=True,
-                ),
-            )
-            for batch in stream:
-                yield {
-                    name: from_arrow(name, column)
-                    for name, column in zip(columns, batch.columns, strict=True)
-                }
-
-    @contextmanager
-    def _numbers_only(self) -> Iterator[None]:
-        """Name the column that holds text where numbers should be."""
-        import pyarrow as pa
-
-        try:
-            yield
-        except pa.ArrowInvalid as error:
-            found = re.search(r"column #(\d+): (.*) error to double: (.*)", str(error))
-            if found is None:
-                raise
-            raise DtypeError(
-                f"Column {self.names[int(found[1])]!r} of {self.description} must hold "
-                f"numbers; got one that is none ({found[2]} error: {found[3]}). Write "
-                "it anew, or name another column."
-            ) from error
-
-
-class ParquetSource(Source):
-    """A Parquet file."""
+class FileSource(Source):
+    """A table in a file."""
 
     def __init__(self, path: Path) -> None:
-        _require_pyarrow()
-        from pyarrow import parquet
-
+        try:
+            import pyarrow  # noqa: F401 -- only tried
+        except ImportError:
+            raise missing_extra("Reading files needs", "pyarrow", "cli") from None
+        self.path: Path = path
         self.description = path.name
-        self._path = path
-        with _readable(path):
-            self._file = parquet.ParquetFile(path)
-        self.names = tuple(self._file.schema_arrow.names)
+        self._stamp = _stamp(path)
 
-    def chunks(
-        self, columns: Sequence[str], numbers: Sequence[str], tick: Tick
-    ) -> Iterator[Chunk]:
-        """Read the row groups one after the other."""
-        rows = self._file.metadata.num_rows
-        done = 0
-        with _readable(self._path):
-            for batch in self._file.iter_batches(ROWS, columns=list(columns)):
-                done += batch.num_rows
-                yield {name: from_arrow(name, batch.column(name)) for name in columns}
-                tick(done / max(1, rows))
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the file's bytes.
+
+        Raises:
+            DataFileError: If the file has changed since it was opened.
+        """
+        if _stamp(self.path) != self._stamp:
+            raise DataFileError(
+                f"{self.path.name} has changed since it was read, so its hash is "
+                "unknown. Audit it again."
+            )
+        found = hashlib.sha256()
+        with self.path.open("rb") as file:
+            while block := file.read(1 << 20):
+                found.update(block)
+        return found.hexdigest()
 
 
-def _require_pyarrow() -> None:
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes with the content of a file."""
     try:
-        import pyarrow  # noqa: F401 -- only tried
-    except ImportError:
-        raise MissingExtraError(
-            "`data` must be a data frame where pyarrow, which reads files, is not "
-            "installed. Run `pip install 'fairret[cli]'`."
-        ) from None
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn what pyarrow says of a broken file into one sentence."""
+def readable(path: Path) -> Iterator[None]:
+    """Turn an error of pyarrow about a broken file into one sentence."""
     import pyarrow as pa
 
     try:
         yield
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowInvalid, OSError, UnicodeError) as error:
         said = str(error).split("\n")[0].strip().rstrip(".")
         raise DataFileError(
             f"`data` must be a complete CSV (UTF-8, with a header line) or Parquet "
-            f"file; {path.name} cannot be read ({said}). Write it anew, or correct it."
+            f"file; {path.name} cannot be read ({said}). Correct it, or save it again."
         ) from error

@@ -1,6 +1,9 @@
-"""The command `fairret`: thin, it parses, calls and prints."""
+"""The command `fairret`: it parses options, calls the library and prints."""
 
 import sys
+import traceback
+
+from fairret.errors import missing_extra
 
 
 def main() -> None:
@@ -11,9 +14,11 @@ def main() -> None:
         if error.name is None or error.name.startswith("fairret"):
             raise
         extra = "cli" if sys.argv[1:2] in ([], ["audit"]) else "experiment"
-        sys.stderr.write(
-            f"fairret: the command needs {error.name}, which is not installed. "
-            f"Run `pip install 'fairret[{extra}]'`.\n"
-        )
-        sys.exit(2)  # 1 would say that an audit found a violation
-    app()
+        reason = missing_extra("the command needs", error.name, extra)
+        sys.stderr.write(f"fairret: {reason}\n")
+        sys.exit(2)  # 1 means that the gate of an audit failed
+    try:
+        app()
+    except Exception:
+        traceback.print_exc()
+        sys.exit(2)  # not 1, for the same reason

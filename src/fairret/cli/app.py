@@ -1,9 +1,10 @@
-"""All subcommands, and the manners they share."""
+"""All subcommands, and the options they share."""
 
 import typer
 
 from fairret import __version__
-from fairret.cli import audit, experiment, figure
+from fairret.cli import audit, fit, predict
+from fairret.lab.commands import experiment, figure, tolerance
 
 app = typer.Typer(
     help="Fairness as a loss term, and as something to measure.",
@@ -14,9 +15,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("audit")(audit.command)
+app.command("fit")(fit.command)
+app.command("predict")(predict.command)
 app.command("run")(experiment.run)
 app.command("results")(experiment.results)
 app.command("figure")(figure.command)
+app.command("tolerance")(tolerance.command)
 
 
 def _show_version(wanted: bool) -> None:

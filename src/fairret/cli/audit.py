@@ -3,137 +3,213 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 from fairret.auditing import Audit, audit
+from fairret.auditing.gate import MODES, Gate, check_limits, judge, needs_notions
 from fairret.auditing.notions import DEFAULT
-from fairret.cli.console import error_exit, reading
-from fairret.cli.tables import show
+from fairret.auditing.report import check_target, write_whole
+from fairret.cli.tables import shown
+from fairret.console import emit, error_exit, reading
 from fairret.errors import ArgumentError, FairretError
 
 FAILED = 1
+Text: TypeAlias = str | None
+Texts: TypeAlias = list[str] | None
+Number: TypeAlias = float | None
+File: TypeAlias = Path | None
+
+Option = typer.Option
 
 
 def command(
     data: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file with a row for each person.")
+        list[Path],
+        typer.Argument(
+            help="A CSV or Parquet file with one row per person; two files with the "
+            "same rows compare two models."
+        ),
     ],
     score: Annotated[
-        str, typer.Option(help="Column of scores in [0, 1], or of decisions 0 and 1.")
+        list[str],
+        Option(
+            help="Column of scores in [0, 1], or of decisions 0 and 1. Repeat it to "
+            "compare two models: before, then after."
+        ),
     ],
     sensitive: Annotated[
-        list[str],
-        typer.Option(help="Column of a sensitive trait; repeat for several."),
+        list[str], Option(help="Column of a sensitive trait; repeat for several.")
     ],
-    label: Annotated[
-        str | None,
-        typer.Option(help="Column that tells what really happened, 0 or 1."),
-    ] = None,
-    threshold: Annotated[float, typer.Option(help="A score above it is a yes.")] = 0.5,
-    notion: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Notion of fairness by name, such as tpr or tpr+fpr; repeat for "
-            f"several. By default: {', '.join(DEFAULT)}."
+    label: Annotated[Text, Option(help="Column of true outcomes, 0 or 1.")] = None,
+    threshold: Annotated[
+        list[float] | None,
+        Option(
+            help="Scores above it are positive decisions; repeat it for two models. "
+            "Default: 0.5."
         ),
     ] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="Column of sample weights.")
+    notion: Annotated[
+        Texts,
+        Option(
+            help="Notion of fairness by name, such as tpr or tpr+fpr; repeat for "
+            f"several. Default: {', '.join(DEFAULT)}."
+        ),
     ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="The label that counts as 1.")
-    ] = None,
+    weight: Annotated[Text, Option(help="Column of sample weights.")] = None,
+    positive: Annotated[Text, Option(help="The label that counts as 1.")] = None,
+    unfavourable: Annotated[
+        bool,
+        Option(
+            "--unfavourable",
+            help="A positive decision is a harm, such as a flag for fraud.",
+        ),
+    ] = False,
     bins: Annotated[
-        list[str] | None,
-        typer.Option(help="Where to cut an amount, as in age=30,50; else in four."),
+        Texts,
+        Option(help="Where to cut an amount, as in age=30,50. Default: four bins."),
     ] = None,
     intersect: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to cross, as in sex,race; repeat for several sets."),
+        Texts, Option(help="Columns to cross, as in sex,race; repeat for several sets.")
     ] = None,
     min_size: Annotated[
-        float, typer.Option(help="Rows that an intersection needs.")
+        float,
+        Option(
+            help="Rows that must count for a group to be judged, such as positives for "
+            "tpr. Smaller groups are shown, but not judged."
+        ),
     ] = 30,
-    logits: Annotated[
-        bool, typer.Option("--logits", help="The scores are logits.")
-    ] = False,
+    logits: Annotated[bool, Option("--logits", help="The scores are logits.")] = False,
+    missing: Annotated[
+        Texts,
+        Option(
+            help="A word that means a missing value, as in NA; repeat for several. "
+            "Empty cells always do."
+        ),
+    ] = None,
     confidence: Annotated[
-        float, typer.Option(help="Of intervals and noise floors.")
+        float, Option(help="Confidence level of intervals and verdicts.")
     ] = 0.95,
     max_categories: Annotated[
-        int, typer.Option(help="More categories in a column are an error.")
+        int, Option(help="Maximum number of categories of a column.")
     ] = 100,
     delimiter: Annotated[
-        str | None, typer.Option(help="Of a CSV file, if the header does not tell.")
+        Text, Option(help="Of a CSV file. Default: detected in the header line.")
     ] = None,
+    name: Annotated[Text, Option(help="Name of the model, for the page.")] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write a self-contained HTML page here.")
+        File, Option(help="Write a self-contained HTML page here.")
     ] = None,
+    output: Annotated[File, Option(help="Write JSON here.")] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for machines, no tables.")
+        bool, Option("--json", help="Print JSON instead of tables.")
     ] = False,
-    fail_above: Annotated[
-        float | None,
-        typer.Option(
-            help="Exit with code 1 if the decisions violate a notion by more than this."
+    max_violation: Annotated[
+        Number,
+        Option(
+            "--max-violation",
+            "--fail-above",
+            help="Gate: the largest violation allowed, as in 0.2 for 20%.",
+        ),
+    ] = None,
+    min_ratio: Annotated[
+        Number,
+        Option(
+            help="Gate: the smallest ratio of two groups of a trait allowed; 0.8 is "
+            "the four-fifths rule."
+        ),
+    ] = None,
+    max_difference: Annotated[
+        Number,
+        Option(help="Gate: the largest difference of two groups of a trait allowed."),
+    ] = None,
+    gate: Annotated[
+        Text,
+        Option(
+            help=f"{', '.join(MODES)} (the first is the default): fail if the data "
+            "show that a limit is exceeded, unless they show that it is kept, or by "
+            "the estimates alone."
         ),
     ] = None,
 ) -> None:
     """Compare a model's decisions and scores between groups of people.
 
-    Exit codes: 0 done, 1 a violation is above --fail-above, 2 something is wrong with
-    the file or the options.
+    Exit codes: 0 done, 1 the gate failed, 2 the file, the options or the output are
+    invalid.
     """
+    limits = {
+        "max_violation": max_violation,
+        "min_ratio": min_ratio,
+        "max_difference": max_difference,
+    }
+    given = threshold or [0.5]
+    gated = gate is not None or any(limit is not None for limit in limits.values())
+    found = None
     try:
-        if fail_above is not None and not fail_above > 0:
-            raise ArgumentError(
-                f"`--fail-above` must be positive; got {fail_above:g}. Pass 0.2 for "
-                "20 %, say."
-            )
-        with reading(data.name) as progress:
+        if gated:  # before a row is read
+            check_limits(limits, gate or MODES[0], option=True)
+            if not notion:
+                raise needs_notions()
+        _check_targets(data, report, output)
+        with reading(" and ".join(path.name for path in data)) as progress:
             result = audit(
                 data,
                 score=score,
                 sensitive=sensitive,
                 label=label,
-                threshold=threshold,
+                threshold=given if given[1:] else given[0],
                 notions=notion or None,
                 weight=weight,
                 positive=positive,
+                favourable=not unfavourable,
                 bins=dict(map(_edges, bins or [])),
                 intersections=[_columns(text, sensitive) for text in intersect or []],
                 min_size=min_size,
                 logits=logits,
+                missing=missing or [],
                 confidence=confidence,
                 max_categories=max_categories,
-                delimiter=_delimiter(delimiter),
+                # a tab is hard to type
+                delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+                name=name,
                 progress=progress,
             )
-        if report is not None:
-            result.to_html(report)
+        if gated:
+            found = judge(result, limits, mode=gate or MODES[0], notions=None)
+        # the result is on the screen before anything is written that may fail
+        emit(result.to_json(gate=found) if json else shown(result, found))
+        _write(result, found, report, output)
     except (FairretError, OSError) as error:
         error_exit(error)
-    if json:
-        typer.echo(result.to_json().encode())  # JSON is UTF-8, wherever it goes
-    else:
-        show(result, report)
-    if fail_above is not None:
-        _fail(result, fail_above)
-
-
-def _fail(result: Audit, limit: float) -> None:
-    """Leave with code 1 if a violation is above the limit."""
-    above = result.above(limit)
-    for section in above:
-        found = float(section.decisions.max_violation)
-        typer.echo(
-            f"fairret: {section.title} is violated by {found:.1%}, above {limit:.1%}.",
-            err=True,
-        )
-    if above:
+    if found is not None and not found.passed:
+        for outcome in found.outcomes:
+            if not outcome.passed:
+                typer.echo(f"fairret: {outcome.text}", err=True)
         raise typer.Exit(FAILED)
+
+
+def _check_targets(data: list[Path], report: File, output: File) -> None:
+    """Refuse files that cannot be written."""
+    for target in (report, output):
+        if target is not None:
+            check_target(target, data)
+    if report is None or output is None or report.is_char_device():
+        return
+    if report.resolve() == output.resolve():
+        raise ArgumentError(
+            f"`--report` and `--output` must be two files; got {report} for both. "
+            "Name another one."
+        )
+
+
+def _write(result: Audit, gate: Gate | None, report: File, output: File) -> None:
+    if report is not None:
+        result.to_html(report, gate=gate)
+        typer.echo(f"Report written to {report}", err=True)
+    if output is not None:
+        write_whole(output, result.to_json(gate=gate) + "\n")
+        typer.echo(f"JSON written to {output}", err=True)
 
 
 def _edges(text: str) -> tuple[str, list[float]]:
@@ -144,15 +220,10 @@ def _edges(text: str) -> tuple[str, list[float]]:
         return column, [float(edge) for edge in edges.split(",")]
     except ValueError:
         raise ArgumentError(
-            f"`--bins` must be a column and where to cut it; got {text!r}. Write "
-            "`--bins age=30,50`, say."
+            f"`--bins` must be a column and its edges; got {text!r}. For example, "
+            "write `--bins age=30,50`."
         ) from None
 
 
 def _columns(text: str, sensitive: list[str]) -> list[str]:
     return list(sensitive) if text == "all" else [x.strip() for x in text.split(",")]
-
-
-def _delimiter(text: str | None) -> str | None:
-    """Read a delimiter; a tab is hard to type."""
-    return None if text is None else {"\\t": "\t", "tab": "\t"}.get(text, text)

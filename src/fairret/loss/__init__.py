@@ -1,7 +1,7 @@
 """Fairness regularisation terms (Section 3 of the paper)."""
 
 from fairret.loss.base import FairnessLoss
-from fairret.loss.project import project
+from fairret.loss.postprocessing import project
 from fairret.loss.projection import (
     ChiSquaredProjectionLoss,
     JensenShannonProjectionLoss,

@@ -1,15 +1,23 @@
-"""Options of 0.1.3's projections, which went to cvxpy and mean nothing here."""
+"""Options of 0.1.3's projections, which were passed to cvxpy and have no use here."""
 
 import warnings
 from collections.abc import Mapping
 
-from fairret.checks import nearest
+from fairret.checks import check_options
 from fairret.errors import ArgumentError, RangeError
 
 POSITIONAL = ("force_proj_normalized", "proj_eps")
-OURS = ("gradient", "max_iter", "tol", "sharpness")
+OURS = (
+    "max_violation",
+    "gradient",
+    "max_iter",
+    "tol",
+    "sharpness",
+    "memory",
+    "process_group",
+)
 WITHOUT_EFFECT = frozenset(
-    {
+    (
         *POSITIONAL,
         "acceleration_lookback",
         "alpha",
@@ -24,14 +32,14 @@ WITHOUT_EFFECT = frozenset(
         "use_indirect",
         "verbose",
         "warm_start",
-    }
-)
+    )
+)  # fmt: skip -- a list of words
 
 
 def read_solver_options(
     positional: tuple[object, ...], options: Mapping[str, object], cls: str
 ) -> int | None:
-    """Accept what 0.1.3 accepted, say what it does now, and return `max_iters`."""
+    """Accept the options of 0.1.3 with a warning, and return `max_iters`."""
     if len(positional) > len(POSITIONAL):
         raise ArgumentError(
             f"`{cls}` must get its options by keyword; got {len(positional)} "
@@ -40,11 +48,7 @@ def read_solver_options(
     given = {**dict(zip(POSITIONAL, positional, strict=False)), **options}
     limit = given.pop("max_iters", None)
     unknown = [name for name in given if name not in WITHOUT_EFFECT]
-    if unknown:
-        raise ArgumentError(
-            f"`{unknown[0]}` must be an option of `{cls}`; it is not."
-            f"{nearest(unknown[0], OURS)} The options are {', '.join(OURS)}."
-        )
+    check_options(cls, unknown, OURS)
     if given:
         warnings.warn(
             f"{', '.join(sorted(given))} of fairret 0.1.3 has no effect on {cls}: the "

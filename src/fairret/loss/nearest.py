@@ -1,39 +1,51 @@
-"""The nearest fair scores of a batch (step i), and how far they are (step ii)."""
+"""The nearest fair scores of a batch (Eq. 15), and their divergence (Eq. 16)."""
 
+import functools
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from fairret.distributed import processes_of
-from fairret.divergence import (
-    Divergence,
-    SmoothDivergence,
-    get_divergence,
-    scores_of,
+from fairret.device import join
+from fairret.divergence import Divergence, Scores, is_built_in, read_scores
+from fairret.loss.base import Evaluated
+from fairret.projection import Band, Dense, Matrix, Problem, Sparse, solve
+from fairret.statistic.constraint import (
+    Constraint,
+    Margin,
+    Moments,
+    Totals,
+    add_moments,
+    pose,
+    read_totals,
 )
-from fairret.loss.base import Batch
-from fairret.projection import Dense, Matrix, Problem, Sparse, pose, solve
-from fairret.statistic.constraint import Constraint, Line, constrain, fix
 from fairret.statistic.memberships import Memberships, add_up, read_memberships
-from fairret.statistic.sums import Coefficients, comparable, over_all, summands
+from fairret.statistic.sums import summands
 
-RAREST = 1e-3  # statistics below this are held to it absolutely, not relatively
-LARGEST_MULTIPLIER = 1e6  # beyond it c is at the edge of what scores can reach
+RAREST = 1e-3  # statistics below this have an absolute tolerance, not a relative one
+LARGEST_MULTIPLIER = 1e6  # above it c is at the edge of what scores can attain
 
 
-class Setting(NamedTuple):
+class Settings(NamedTuple):
+    """How a projection is found, and differentiated."""
+
+    divergence: Divergence
+    gradient: str
+    tol: float
+    max_iter: int
+    max_violation: float
+
+
+class Posed(NamedTuple):
     """A batch as a projection problem, and what its gradient needs."""
 
     problem: Problem
+    constraint: Constraint
     s: Memberships
-    line: Line  # (K, n) each
-    whole: Tensor  # (K,), the overall denominator, or 1 where there is none
-    mask: Tensor  # (K, d_s)
 
 
-class Measured(NamedTuple):
-    """A projection, measured."""
+class Differentiated(NamedTuple):
+    """The loss of a batch, with its derivative."""
 
     loss: Tensor
     slope: Tensor  # (n,), its derivative in the logits
@@ -41,87 +53,152 @@ class Measured(NamedTuple):
 
 
 @torch.no_grad()
-def measure(
-    batch: Batch,
-    divergence: Divergence,
-    *,
-    gradient: str,
-    tol: float,
-    max_iter: int,
-) -> Measured:
+def measure(batch: Evaluated, settings: Settings) -> Differentiated:
     """Compute the loss and its derivative in the logits, which are `batch.pred`."""
-    setting = set_up(batch, divergence)
-    problem = setting.problem
+    # a user's own divergence may need autograd; torch.func refuses inference mode
+    transformed = torch._C._functorch.is_functorch_wrapped_tensor(batch.pred)
+    if transformed or not is_built_in(settings.divergence):
+        return _measure(batch, settings)
+    with torch.inference_mode():  # a tenth faster
+        found = _measure(batch, settings)
+    return Differentiated(
+        *(x.clone() for x in found)
+    )  # autograd refuses inference tensors
+
+
+def _measure(batch: Evaluated, settings: Settings) -> Differentiated:
+    divergence, gradient, tol, max_iter, max_violation = settings
+    copies = batch.over.size  # DDP and FSDP average gradients over processes
+    batch, own = batch.gather()
+    posed = pose_problem(batch, divergence, max_violation, add_up_batch(batch))
+    problem = posed.problem
     found = solve(problem, divergence, tol=tol, max_iter=max_iter)
-    f_star, nu, residual = found.f, found.nu, found.residual
-    smooth = isinstance(divergence, SmoothDivergence)
-    t = None if smooth else problem.a.spread(nu)
-    value, pull = divergence.measure(f_star, problem.scores, t)
-    slope = problem.p * pull  # step (ii) holds f* fixed
-    loss = problem.mean(value) if found.divergence is None else found.divergence
-    through_c = gradient == "exact" and batch.target is None
-    if through_c:
-        own = add_up(summands(f_star, problem.p, batch.coef).den, setting.s)
-        (den,) = batch.over.total(own)
-        largest = (nu * problem.size).abs().amax()
-        envelope = _slope_through_c(batch, setting, den, nu)
-        sound = (residual <= tol) & (largest < LARGEST_MULTIPLIER)
-        slope = slope + torch.where(sound & envelope.isfinite(), envelope, 0.0)
-    # rounding may leave -1e-17; NaN in the inputs, seen only here on other devices,
-    # must not look like a loss; those who train on several processes average gradients
-    return Measured(loss.clamp_min(0) + 0 * residual, slope * batch.over.size, nu)
+    loss, slope = measure_divergence(problem, divergence, found.f, found.nu)
+    if gradient == "exact" and batch.target is None:
+        f_den = add_up(summands(found.f, problem.p, batch.coef).den, posed.s)
+        (f_den,) = batch.over.total(f_den)
+        largest = (found.nu * problem.size).abs().amax()
+        through_c = slope_through_c(posed, f_den, found.nu)
+        sound = (found.residual <= tol) & (largest < LARGEST_MULTIPLIER)
+        slope = slope + torch.where(sound & through_c.isfinite(), through_c, 0.0)
+    # rounding may leave -1e-17; NaN in the inputs, which other devices do not check,
+    # must show in the loss
+    loss = torch.add(loss.clamp_min(0), found.residual, alpha=0)
+    slope = slope if copies == 1 else copies * slope[own]
+    return Differentiated(loss, slope, found.nu)
 
 
-def set_up(batch: Batch, divergence: Divergence) -> Setting:
-    """Pose the problem of a batch whose `pred` are bounded logits."""
-    scores = scores_of(batch.pred)
+class Summed(NamedTuple):
+    """A batch with its sums over groups and processes."""
+
+    scores: Scores
+    s: Memberships
+    w: Tensor  # (n,)
+    moments: Moments
+
+
+def add_up_batch(batch: Evaluated) -> Summed:
+    """Sum a batch, whose `pred` are bounded logits, over its groups and processes."""
+    scores, w = read_scores(batch.pred), batch.weight
     s = read_memberships(batch.s, batch.pred.dtype)
-    rows = summands(scores.h, batch.w, batch.coef)
-    w = torch.ones_like(scores.h) if batch.w is None else batch.w
-    weight, groups, *overall = batch.over.total(
-        w.sum(), add_up(rows.den, s), *over_all(rows)
+    moments = add_moments(scores.h, w, batch.coef, s, batch.parts, batch.over)
+    return Summed(scores, s, w, moments)
+
+
+def pose_problem(
+    batch: Evaluated,
+    divergence: Divergence,
+    max_violation: float,
+    summed: Summed,
+    totals: Totals | None = None,
+) -> Posed:
+    """Turn sums into constraints (Prop. 1), and constraints into a problem."""
+    scores, s, w, moments = summed
+    totals = read_totals(moments) if totals is None else totals
+    parity = pose(
+        moments,
+        totals,
+        batch.coef,
+        s,
+        w,
+        target=batch.target,
+        max_violation=max_violation,
+        over=batch.over,
     )
-    num, den = overall
-    weight = weight.clamp_min(torch.finfo(w.dtype).tiny)
-    mask = comparable(groups, den)
-    none = ~mask.any(-1)
-    whole = den.masked_fill(none, 1)
-    c = batch.target
-    if c is None:
-        c = (num / whole).masked_fill(none, 0)
-    p = w / weight
-    line = fix(batch.coef, c)
-    parity = constrain(line, s, p, mask)
-    problem = pose(
-        scores,
-        matrix_of(parity, s),
-        parity.b.flatten(),
-        p,
-        parity.size.flatten(),
-        batch.over,
-        divergence,
-    )
-    if isinstance(divergence, SmoothDivergence):  # total variation's barrier is coarse
+    size = parity.size.masked_fill(parity.size == 0, 1)
+    if not divergence.has_kink:  # where the least barrier is larger
         # relative to c D_k a residual is a violation, which matters for rare events
-        half = (c.unsqueeze(-1) * groups).abs().flatten() / weight
-        least = torch.maximum(half, RAREST * problem.size)
-        problem = problem._replace(size=torch.minimum(problem.size, least))
-    return Setting(problem, s, line, whole, mask)
+        size = parity.level.clamp(RAREST * size, size)
+    problem = Problem(
+        scores,
+        multiply_out(s, parity.beta, parity.kept, batch.parts),
+        parity.b.flatten(),
+        parity.p,
+        size.flatten(),
+        parity.start.flatten(),
+        batch.over,
+        None if parity.margin is None else _make_band(parity.margin, batch, s),
+    )
+    return Posed(problem, parity, s)
 
 
-def matrix_of(parity: Constraint, s: Memberships) -> Matrix:
-    r"""Multiply :math:`a_{ik} = S_{ik} \\beta_i` out, zeros or not."""
-    beta, kept = parity.beta.unsqueeze(1), parity.kept
+def _make_band(margin: Margin, batch: Evaluated, s: Memberships) -> Band:
+    """Turn the margin of the constraints, which may depend on the scores, into one."""
+    beta1, e = batch.coef.beta1, None
+    if not (isinstance(beta1, float) and beta1 == 0):  # Def. 4
+        e = multiply_out(s, beta1, margin.scale, batch.parts)
+    return Band(e, margin.b.flatten(), margin.start.flatten())
+
+
+def multiply_out(
+    s: Memberships, beta: Tensor | float, kept: Tensor | None, parts: int
+) -> Matrix:
+    r"""Compute :math:`a_{ik} = S_{ik} \beta_i`, dense or sparse.
+
+    Args:
+        s: The memberships.
+        beta: The slopes, `(K, n)`, `(K, 1)` or a number.
+        kept: Factors of the constraints, `(K, d_s)`; None if all are 1.
+        parts: The number of statistics, K.
+    """
+    beta = beta.unsqueeze(1) if isinstance(beta, Tensor) else beta
     if isinstance(s, Tensor):
-        return Dense((beta * s.T).mul_(kept.unsqueeze(-1)).flatten(0, 1))
-    first = torch.arange(len(kept), device=kept.device) * s.d_s  # of every statistic
+        if parts == 1 and kept is None and isinstance(beta, float) and beta == 1:
+            return Dense(s.T)  # without a copy
+        a = (s.T * beta).expand(parts, -1, -1)
+        a = a if kept is None else a * kept.unsqueeze(-1)
+        return Dense(a.flatten(0, 1))
+    first = torch.arange(parts, device=s.place.device) * s.d_s  # of every statistic
     place = (first[:, None, None] + s.place).flatten(0, 1)
-    value = beta * s.value * kept[:, s.place]
-    return Sparse(place, value.flatten(0, 1), kept.numel())
+    value = (s.value * beta).expand(parts, -1, -1)
+    value = value if kept is None else value * kept[:, s.place]
+    return Sparse(place, value.flatten(0, 1), parts * s.d_s)
 
 
-def _slope_through_c(batch: Batch, setting: Setting, den: Tensor, nu: Tensor) -> Tensor:
-    r"""How the minimum moves with the logits through c (envelope theorem), `(n,)`.
+def measure_divergence(
+    problem: Problem, divergence: Divergence, f: Tensor, nu: Tensor
+) -> tuple[Tensor, Tensor]:
+    r""":math:`\sum_i p_i D(f^*_i \| h_i)` (Eq. 16) and its derivative in the logits.
+
+    Step (ii) holds f* fixed.
+    """
+    values, slopes = [], []
+    blocks = problem.blocks()
+    for block, part in zip(blocks, torch.split(f, len(blocks[0].p)), strict=True):
+        t = block.t(nu) if divergence.has_kink else None
+        value, gradient = divergence.measure(part, block.scores, t)
+        values.append(block.p @ value)
+        slopes.append(block.p * gradient)
+    (total,) = problem.over.total(functools.reduce(torch.add, values))
+    slope = join(slopes)
+    if problem.band is not None:  # within it, exactly zero: no rounding errors
+        within = (nu == 0).all()
+        total, slope = total.masked_fill(within, 0), slope.masked_fill(within, 0)
+    return total, slope
+
+
+def slope_through_c(posed: Posed, f_den: Tensor, nu: Tensor) -> Tensor:
+    r"""The derivative of the minimum through c (envelope theorem), `(n,)`.
 
     .. math::
         \nu \cdot \frac{\partial g}{\partial c} \frac{\partial c}{\partial x_i}, \qquad
@@ -130,49 +207,15 @@ def _slope_through_c(batch: Batch, setting: Setting, den: Tensor, nu: Tensor) ->
         \frac{\partial c}{\partial h_i} = \frac{w_i (\beta_0 - c \beta_1)_i}{\bar D}
 
     Args:
-        batch: The batch.
-        setting: Its problem.
-        den: The sums of :math:`\partial g_k / \partial c`, `(K, d_s)`.
+        posed: The problem.
+        f_den: The sums of :math:`\partial g_k / \partial c`, `(K, d_s)`.
         nu: The multipliers.
     """
-    _, h, k = setting.problem.scores
-    in_c = -(nu.view_as(den) * den * setting.mask).sum(-1)  # (K,)
-    of_c = setting.line.beta / setting.whole.unsqueeze(-1)  # (K, n), in h
-    if batch.w is not None:
-        of_c = of_c * batch.w
-    return (in_c @ of_c.expand(-1, h.shape[0])) * h * k
-
-
-@torch.library.custom_op("fairret::measure", mutates_args=())
-def measure_op(
-    logit: Tensor,
-    s: Tensor,
-    w: Tensor | None,
-    alpha0: Tensor,
-    beta0: Tensor,
-    alpha1: Tensor,
-    beta1: Tensor,
-    target: Tensor | None,
-    group: str,
-    divergence: str,
-    gradient: str,
-    tol: float,
-    max_iter: int,
-) -> tuple[Tensor, Tensor]:
-    """The whole of it as one node of a compiled graph: no gradient is taken inside."""
-    coef = read_coefficients(alpha0, beta0, alpha1, beta1)
-    batch = Batch(logit, True, s, w, coef, target, processes_of(group))
-    found = measure(
-        batch, get_divergence(divergence), gradient=gradient, tol=tol, max_iter=max_iter
-    )
-    return found.loss, found.slope
-
-
-@measure_op.register_fake
-def _(logit: Tensor, *args: object) -> tuple[Tensor, Tensor]:
-    return logit.new_empty(()), torch.empty_like(logit)
-
-
-def read_coefficients(*tensors: Tensor) -> Coefficients:
-    """Turn scalar tensors, which a graph passes on, into numbers again."""
-    return Coefficients(*(float(x) if x.dim() == 0 else x for x in tensors))
+    parity, (_, h, k, _) = posed.constraint, posed.problem.scores
+    f_den = f_den if parity.kept is None else f_den * parity.kept
+    nu = nu.view_as(f_den)
+    if parity.margin is not None:  # which depends on c, too
+        nu = nu + nu.abs() * parity.margin.per_c
+    in_c = -(nu * f_den).sum(-1)  # (K,)
+    of_c = parity.p * parity.beta * (parity.weight / parity.den)[:, None]  # (K, n)
+    return (in_c @ of_c) * h * k

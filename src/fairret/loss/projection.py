@@ -1,206 +1,19 @@
-"""Projection fairrets: the divergence to the nearest fair scores (Section 3.2)."""
+"""Projection fairrets by the name of their divergence (Def. 9-11, and two more)."""
 
-from typing import ClassVar, Literal, TypeAlias
-
-import torch
-from torch import Tensor
-
-from fairret.checks import (
-    Layout,
-    check_positive,
-    full_precision,
-    result_dtype,
-    sort_positional,
-)
 from fairret.distributed import Choice
-from fairret.divergence import (
-    DIVERGENCES,
-    Divergence,
-    SmoothDivergence,
-    bounded_logit,
-    get_divergence,
-)
-from fairret.errors import RangeError
-from fairret.loss.base import Batch, FairnessLoss
 from fairret.loss.legacy import read_solver_options
-from fairret.loss.memory import Memory
-from fairret.loss.nearest import measure, measure_op, set_up
-from fairret.loss.running import REMEMBERED, measure_running, measure_running_op
-from fairret.projection import MAX_ITER, TOLERANCE, Projection, solve, status_of
+from fairret.loss.projection_base import Gradient, ProjectionLoss
+from fairret.projection import MAX_ITER, TOLERANCE
 from fairret.statistic.base import LinearFractionalStatistic
 
-Gradient: TypeAlias = Literal["paper", "exact"]
-
-
-class ProjectionLoss(FairnessLoss):
-    r"""The divergence to the closest scores that are fair at the same overall value.
-
-    .. math::
-        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))} E[D(f \| h)]
-
-    The projection :math:`f^*` is found through its dual, in float64, and held fixed
-    when the gradient is taken, as in the paper. With `gradient="exact"` the gradient is
-    that of the minimum itself, which also moves with :math:`c = \bar\gamma(h)`.
-
-    Weights, memberships and labels are constants, and there are no second derivatives.
-
-    Args:
-        statistic: The statistic that should be equal in all groups, or its name.
-        divergence: "kl", "js", "sed", "tv" or "chi2".
-        gradient: "paper" or "exact". Where a constraint cannot be met, or only just,
-            "exact" is "paper".
-        max_iter: Steps of the solver at the most; fewer are faster and less exact.
-        tol: Residual at which the projection counts as found, relative to the groups.
-        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
-        memory: Rows that it remembers, see :class:`FairnessLoss`. The multipliers then
-            follow all batches, a part of a Newton step at a time.
-        process_group: Who shares a batch, see :class:`FairnessLoss`.
-    """
-
-    layout: ClassVar[Layout] = "given"
-    remembered: ClassVar[tuple[str, ...]] = REMEMBERED
-
-    def __init__(
-        self,
-        statistic: LinearFractionalStatistic | str,
-        divergence: Divergence | str = "kl",
-        *,
-        gradient: Gradient = "paper",
-        max_iter: int = MAX_ITER,
-        tol: float = TOLERANCE,
-        sharpness: float = 1.0,
-        memory: int = 0,
-        process_group: Choice = None,
-    ) -> None:
-        super().__init__(
-            statistic, sharpness=sharpness, memory=memory, process_group=process_group
-        )
-        self.divergence = get_divergence(divergence)
-        if memory and not isinstance(self.divergence, SmoothDivergence):
-            raise RangeError(
-                f"`memory` must be 0 for {self.divergence!r}; got {memory}. Its scores "
-                "do not follow from multipliers alone; take another divergence."
-            )
-        if gradient not in ("paper", "exact"):
-            raise RangeError(
-                f"`gradient` must be 'paper' or 'exact'; got {gradient!r}. "
-                "'paper' holds the projection and c fixed."
-            )
-        if type(max_iter) is not int or max_iter < 1:
-            raise RangeError(
-                f"`max_iter` must be a whole number of at least 1; got {max_iter!r}. "
-                f"Leave it out for {MAX_ITER}."
-            )
-        hint = f"Leave it out for {TOLERANCE:g}."
-        if check_positive("tol", tol, hint) >= 1:
-            raise RangeError(f"`tol` must lie between 0 and 1; got {tol!r}. {hint}")
-        self.gradient: Gradient = gradient
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def evaluate(self, batch: Batch) -> Tensor:
-        """Find f* (step i), then measure its divergence from the scores (step ii)."""
-        logit = bounded_logit(batch.pred, batch.is_logit)
-        fixed = logit.detach()
-        known = type(DIVERGENCES.get(self.divergence.name)) is type(self.divergence)
-        memory = self._remembers()
-        if torch.compiler.is_compiling() and known:
-            loss, slope = self._as_node(batch._replace(pred=fixed), memory)
-        elif memory is not None:
-            assert isinstance(self.divergence, SmoothDivergence)  # else it was refused
-            loss, slope = measure_running(
-                batch._replace(pred=fixed),
-                self.divergence,
-                memory,
-                gradient=self.gradient,
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
-        else:
-            loss, slope, _ = measure(
-                batch._replace(pred=fixed),
-                self.divergence,
-                gradient=self.gradient,
-                tol=self.tol,
-                max_iter=self.max_iter,
-            )
-        term: Tensor = loss + slope @ (logit - fixed)  # adds only the derivative
-        return term
-
-    def _as_node(self, batch: Batch, memory: Memory | None) -> tuple[Tensor, Tensor]:
-        """Measure as one node of a compiled graph."""
-        inputs = (
-            batch.pred,
-            batch.s,
-            batch.w,
-            *(torch.as_tensor(x, dtype=batch.pred.dtype) for x in batch.coef),
-            batch.target,
-            self._group_name,
-            self.divergence.name,
-            self.gradient,
-            self.tol,
-            self.max_iter,
-        )
-        if memory is None:
-            loss, slope = measure_op(*inputs)
-        else:
-            kept = (memory.rows, memory.seen, memory.rooms())
-            loss, slope = measure_running_op(*inputs, *kept)
-        return loss, slope
-
-    @torch.no_grad()
-    def project(
-        self,
-        logit: Tensor,
-        *args: Tensor | None,
-        feat: Tensor | None = None,
-        sens: Tensor | None = None,
-        label: Tensor | None = None,
-        weight: Tensor | None = None,
-        pred_as_logit: bool = True,
-        sharpness: float | None = None,
-        target_statistic: Tensor | float | None = None,
-        **inputs: object,
-    ) -> Projection[Tensor]:
-        """Find the projection itself; called like the loss.
-
-        Returns:
-            The projected scores, in the shape and dtype of `logit`, with status,
-            residual and iterations.
-        """
-        named = sort_positional(args, feat, sens, label)
-        batch = self._batch(
-            logit, named, weight, pred_as_logit, sharpness, target_statistic, inputs
-        )
-        with full_precision(batch.pred.device):
-            bounded = bounded_logit(batch.pred, batch.is_logit)
-            batch = batch._replace(pred=bounded)
-            problem = set_up(batch, self.divergence).problem
-            found = solve(
-                problem, self.divergence, tol=self.tol, max_iter=self.max_iter
-            )
-            value = found.divergence
-            if value is None:
-                apart = self.divergence.measure(found.f, problem.scores).value
-                value = problem.mean(apart)
-        dtype = logit.dtype if logit.is_floating_point() else result_dtype(logit)
-        return Projection(
-            f_star=found.f.to(dtype).reshape(logit.shape),
-            status=status_of(problem, found, self.tol),
-            residual=float(found.residual),
-            iterations=found.iterations,
-            divergence=max(float(value), 0.0),
-        )
-
-    def extra_repr(self) -> str:
-        """Show the settings."""
-        shown = [repr(self.divergence)] if type(self) is ProjectionLoss else []
-        shown.append(f"gradient={self.gradient!r}")
-        if self.max_iter != MAX_ITER:
-            shown.append(f"max_iter={self.max_iter}")
-        if self.tol != TOLERANCE:
-            shown.append(f"tol={self.tol:g}")
-        return ", ".join(filter(None, (*shown, super().extra_repr())))
+__all__ = [
+    "ChiSquaredProjectionLoss",
+    "JensenShannonProjectionLoss",
+    "KLProjectionLoss",
+    "ProjectionLoss",
+    "SquaredEuclideanProjectionLoss",
+    "TotalVariationProjectionLoss",
+]
 
 
 class _NamedProjectionLoss(ProjectionLoss):
@@ -212,6 +25,7 @@ class _NamedProjectionLoss(ProjectionLoss):
         self,
         statistic: LinearFractionalStatistic | str,
         *legacy: object,
+        max_violation: float = 0.0,
         gradient: Gradient = "paper",
         max_iter: int = MAX_ITER,
         tol: float = TOLERANCE,
@@ -224,6 +38,7 @@ class _NamedProjectionLoss(ProjectionLoss):
         super().__init__(
             statistic,
             self._divergence,
+            max_violation=max_violation,
             gradient=gradient,
             max_iter=max_iter if limit is None else limit,
             tol=tol,
@@ -234,30 +49,186 @@ class _NamedProjectionLoss(ProjectionLoss):
 
 
 class KLProjectionLoss(_NamedProjectionLoss):
-    r"""Projection with the Kullback-Leibler divergence (Def. 9)."""
+    r"""The Kullback-Leibler divergence to the closest fair scores (Def. 9).
+
+    .. math::
+        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))}
+        E\left[f \log \frac{f}{h} + (1 - f) \log \frac{1 - f}{1 - h}\right]
+
+    The constraint set :math:`\mathcal{F}_\gamma(c)` holds all scores whose statistic
+    is c in every group.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        *legacy: Options of 0.1.3's solver, which have no effect.
+        max_violation: Violation that a group may have at no cost, see
+            :class:`ProjectionLoss`.
+        gradient: "paper" holds :math:`f^*` fixed, "exact" also follows the overall
+            value :math:`\bar\gamma(h)`; see :class:`ProjectionLoss`.
+        max_iter: Largest number of solver steps; fewer are faster and less exact.
+        tol: Largest residual of a converged projection, relative to the groups.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Number of past rows to remember, see :class:`FairnessLoss`.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
+        **solver_options: Options of 0.1.3's solver; `max_iters` sets `max_iter`.
+
+    Example:
+        >>> import torch
+        >>> fairret = KLProjectionLoss("pr")
+        >>> logit = torch.tensor([-1.0, 0.0, 2.0, 1.0])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        >>> fairret(logit, sens)
+        tensor(0.1094)
+        >>> fairret.project(logit, sens).f_star
+        tensor([0.4775, 0.7129, 0.7129, 0.4775])
+    """
 
     _divergence = "kl"
 
 
 class JensenShannonProjectionLoss(_NamedProjectionLoss):
-    r"""Projection with the Jensen-Shannon divergence (Def. 10)."""
+    r"""The Jensen-Shannon divergence to the closest fair scores (Def. 10).
+
+    .. math::
+        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))}
+        \tfrac{1}{2} E\left[D_{KL}(f \| m) + D_{KL}(h \| m)\right],
+        \qquad m = \tfrac{1}{2} (f + h)
+
+    It is symmetric in f and h, and at most :math:`\log 2`.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        *legacy: Options of 0.1.3's solver, which have no effect.
+        max_violation: Violation that a group may have at no cost, see
+            :class:`ProjectionLoss`.
+        gradient: "paper" holds :math:`f^*` fixed, "exact" also follows the overall
+            value :math:`\bar\gamma(h)`; see :class:`ProjectionLoss`.
+        max_iter: Largest number of solver steps; fewer are faster and less exact.
+        tol: Largest residual of a converged projection, relative to the groups.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Number of past rows to remember, see :class:`FairnessLoss`.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
+        **solver_options: Options of 0.1.3's solver; `max_iters` sets `max_iter`.
+
+    Example:
+        >>> import torch
+        >>> fairret = JensenShannonProjectionLoss("pr")
+        >>> logit = torch.tensor([-1.0, 0.0, 2.0, 1.0])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        >>> fairret(logit, sens)
+        tensor(0.0259)
+        >>> fairret.project(logit, sens).f_star
+        tensor([0.4881, 0.7023, 0.6976, 0.4928])
+    """
 
     _divergence = "js"
 
 
 class SquaredEuclideanProjectionLoss(_NamedProjectionLoss):
-    r"""Projection with the squared Euclidean distance (Def. 11)."""
+    r"""The squared Euclidean distance to the closest fair scores (Def. 11).
+
+    .. math::
+        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))}
+        E\left[2 (f - h)^2\right]
+
+    The 2 counts both classes: :math:`(f - h)^2 + ((1 - f) - (1 - h))^2`.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        *legacy: Options of 0.1.3's solver, which have no effect.
+        max_violation: Violation that a group may have at no cost, see
+            :class:`ProjectionLoss`.
+        gradient: "paper" holds :math:`f^*` fixed, "exact" also follows the overall
+            value :math:`\bar\gamma(h)`; see :class:`ProjectionLoss`.
+        max_iter: Largest number of solver steps; fewer are faster and less exact.
+        tol: Largest residual of a converged projection, relative to the groups.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Number of past rows to remember, see :class:`FairnessLoss`.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
+        **solver_options: Options of 0.1.3's solver; `max_iters` sets `max_iter`.
+
+    Example:
+        >>> import torch
+        >>> fairret = SquaredEuclideanProjectionLoss("pr")
+        >>> logit = torch.tensor([-1.0, 0.0, 2.0, 1.0])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        >>> fairret(logit, sens)
+        tensor(0.0888)
+        >>> fairret.project(logit, sens).f_star
+        tensor([0.4797, 0.7107, 0.6701, 0.5203])
+    """
 
     _divergence = "sed"
 
 
 class TotalVariationProjectionLoss(_NamedProjectionLoss):
-    r"""Projection with the total variation distance, :math:`|f - h|`."""
+    r"""The total variation distance to the closest fair scores.
+
+    .. math::
+        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))} E[|f - h|]
+
+    It is the smallest share of random decisions that change when h is replaced by f. It
+    is not smooth, so several f may be equally close, and `memory` is not supported.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        *legacy: Options of 0.1.3's solver, which have no effect.
+        max_violation: Violation that a group may have at no cost, see
+            :class:`ProjectionLoss`.
+        gradient: "paper" holds :math:`f^*` fixed, "exact" also follows the overall
+            value :math:`\bar\gamma(h)`; see :class:`ProjectionLoss`.
+        max_iter: Largest number of solver steps; fewer are faster and less exact.
+        tol: Largest residual of a converged projection, relative to the groups.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Must be 0: the scores do not follow from multipliers alone.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
+        **solver_options: Options of 0.1.3's solver; `max_iters` sets `max_iter`.
+
+    Example:
+        >>> import torch
+        >>> fairret = TotalVariationProjectionLoss("pr")
+        >>> logit = torch.tensor([-1.0, 0.0, 2.0, 1.0])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        >>> fairret(logit, sens)
+        tensor(0.2107)
+    """
 
     _divergence = "tv"
 
 
 class ChiSquaredProjectionLoss(_NamedProjectionLoss):
-    r"""Projection with the chi-squared divergence."""
+    r"""The chi-squared divergence to the closest fair scores.
+
+    .. math::
+        R_\gamma(h) = \min_{f \in \mathcal{F}_\gamma(\bar\gamma(h))}
+        E\left[\frac{(f - h)^2}{h (1 - h)}\right]
+
+    The denominator is at least 1e-6, so confident scores are expensive to move, but not
+    infinitely so.
+
+    Args:
+        statistic: The statistic that should be equal in all groups, or its name.
+        *legacy: Options of 0.1.3's solver, which have no effect.
+        max_violation: Violation that a group may have at no cost, see
+            :class:`ProjectionLoss`.
+        gradient: "paper" holds :math:`f^*` fixed, "exact" also follows the overall
+            value :math:`\bar\gamma(h)`; see :class:`ProjectionLoss`.
+        max_iter: Largest number of solver steps; fewer are faster and less exact.
+        tol: Largest residual of a converged projection, relative to the groups.
+        sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
+        memory: Number of past rows to remember, see :class:`FairnessLoss`.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
+        **solver_options: Options of 0.1.3's solver; `max_iters` sets `max_iter`.
+
+    Example:
+        >>> import torch
+        >>> fairret = ChiSquaredProjectionLoss("pr")
+        >>> logit = torch.tensor([-1.0, 0.0, 2.0, 1.0])
+        >>> sens = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        >>> fairret(logit, sens)
+        tensor(0.2467)
+        >>> fairret.project(logit, sens).f_star
+        tensor([0.4545, 0.7359, 0.7341, 0.4563])
+    """
 
     _divergence = "chi2"

@@ -1,45 +1,19 @@
 """Violation fairrets: functions of the distance from parity (Section 3.1)."""
 
-import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
-import torch
 from torch import Tensor
 
-from fairret.checks import Layout
+from fairret.batch import Layout
+from fairret.checks import check_number, check_options
 from fairret.distributed import Choice
-from fairret.errors import DtypeError, RangeError
-from fairret.loss.base import Batch, FairnessLoss
+from fairret.errors import RangeError
+from fairret.loss.base import OPTIONS, Evaluated, FairnessLoss
 from fairret.loss.memory import Memory
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.sums import (
-    LEAST_SHARE,
-    Sums,
-    over_all,
-    over_groups,
-    summands,
-    violation,
-)
-
-
-def norm(violation: Tensor, p: float) -> Tensor:
-    r"""The p-norm :math:`\lVert v \rVert_p` (Def. 7), summed over a stack."""
-    norms: Tensor
-    if p in (1, 2, math.inf):
-        norms = torch.linalg.vector_norm(violation, p, dim=-1)
-    else:  # a high power of a small or large number leaves the range of floats
-        largest = violation.detach().amax(-1)
-        largest = largest.masked_fill(largest == 0, 1)
-        relative = violation / largest.unsqueeze(-1)
-        norms = largest * torch.linalg.vector_norm(relative, p, dim=-1)
-    return norms.sum()
-
-
-def smooth_max(violation: Tensor) -> Tensor:
-    r"""The smooth maximum :math:`\log \sum_k e^{v_k} / d_s` (Def. 8), summed."""
-    smooth = torch.logsumexp(violation, -1) - math.log(violation.shape[-1])
-    return smooth.clamp_min(0).sum()  # rounding may leave -1e-16
+from fairret.statistic.sums import LEAST_SHARE, Sums, over_all, over_groups, summands
+from fairret.statistic.violation import norm, smooth_max, violation
 
 
 class ViolationLoss(FairnessLoss):
@@ -52,8 +26,8 @@ class ViolationLoss(FairnessLoss):
     def penalize_violation(self, violation: Tensor) -> Tensor:
         """Turn violations, `(d_s,)` or `(K, d_s)`, into a scalar."""
 
-    def evaluate(self, batch: Batch) -> Tensor:
-        """Compute the term of a checked batch."""
+    def evaluate(self, batch: Evaluated) -> Tensor:
+        """Compute the loss of a checked batch."""
         rows = summands(batch.h, batch.w, batch.coef)
         groups, overall = over_groups(rows, batch.s), over_all(rows)
         memory = self._remembers()
@@ -68,8 +42,8 @@ class ViolationLoss(FairnessLoss):
 
 
 def _remember(memory: Memory, n: Tensor, sums: list[Tensor]) -> list[Tensor]:
-    """Give running means, with the gradient of the batch's own."""
-    share = memory.share_of(n, *sums)
+    """Return running means, with the gradient of the batch's own means."""
+    share = memory.add_rows(n, *sums)
     means = [x / n.clamp_min(1) for x in sums]
     return [
         memory.mix(name, x.detach(), share) + (x - x.detach())
@@ -84,8 +58,8 @@ class NormLoss(ViolationLoss):
         statistic: The statistic that should be equal in all groups, or its name.
         p: Order of the norm, at least 1; `math.inf` is the maximum.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
-        memory: Rows that it remembers, see :class:`FairnessLoss`.
-        process_group: Who shares a batch, see :class:`FairnessLoss`.
+        memory: Number of past rows to remember, see :class:`FairnessLoss`.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
 
     Example:
         >>> import torch
@@ -104,20 +78,16 @@ class NormLoss(ViolationLoss):
         sharpness: float = 1.0,
         memory: int = 0,
         process_group: Choice = None,
+        **unknown: NoReturn,
     ) -> None:
+        check_options(type(self).__name__, unknown, ("p", *OPTIONS))
         super().__init__(
             statistic, sharpness=sharpness, memory=memory, process_group=process_group
         )
-        if isinstance(p, bool) or not isinstance(p, int | float):
-            raise DtypeError(
-                f"`p` must be a number; got {type(p).__name__}. Pass 1, 2 or math.inf."
-            )
+        hint = "Pass 1, 2 or math.inf."
+        self.p = check_number("p", p, hint)
         if not p >= 1:
-            raise RangeError(
-                f"`p` must be at least 1, else it is no norm; got {p!r}. "
-                "Pass 1, 2 or math.inf."
-            )
-        self.p = p
+            raise RangeError(f"`p` must be at least 1; got {p!r}. {hint}")
 
     def penalize_violation(self, violation: Tensor) -> Tensor:
         """Sum the norms of the rows."""
@@ -137,8 +107,8 @@ class SmoothMaxLoss(ViolationLoss):
     Args:
         statistic: The statistic that should be equal in all groups, or its name.
         sharpness: The a of :math:`\sigma_a`, see :class:`FairnessLoss`.
-        memory: Rows that it remembers, see :class:`FairnessLoss`.
-        process_group: Who shares a batch, see :class:`FairnessLoss`.
+        memory: Number of past rows to remember, see :class:`FairnessLoss`.
+        process_group: The processes that share a batch, see :class:`FairnessLoss`.
     """
 
     def penalize_violation(self, violation: Tensor) -> Tensor:

@@ -3,8 +3,11 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from fairret.metric.result import GroupValue, Measured, ParityResult
-from fairret.metric.uncertainty import ParityTest
+from fairret.metric.compute import Measured
+from fairret.metric.group_value import GroupValue
+from fairret.metric.parity_test import ParityTest
+from fairret.metric.result import ParityResult
+from fairret.metric.simultaneous_intervals import Bounds
 
 if TYPE_CHECKING:
     from fairret.metric.metrics import (
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Bounds",
     "GroupValue",
     "LinearFractionalParity",
     "MaxViolation",

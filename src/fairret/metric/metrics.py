@@ -1,4 +1,4 @@
-"""The metrics: all of a notion, a table of notions, or one number."""
+"""The metrics: one notion, a table of notions, or one number."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from fairret.errors import ArgumentError
-from fairret.metric.result import Measured
+from fairret.metric.compute import Measured
 from fairret.metric.streaming import GroupMetric
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.registry import name_of
+from fairret.statistic.registry import get_name
 
 
 class Parity(GroupMetric):
@@ -29,7 +29,7 @@ class Parity(GroupMetric):
         >>> result.groups["a"].statistic
         0.43
         >>> result
-        ParityResult('pr', n=200, groups=2, max_violation=0, noise_floor=0.16, ...)
+        ParityResult('pr', n=200, groups=2, max_violation=0, beyond_chance=False, ...)
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Parity(GroupMetric):
         super().__init__([statistic], **options)
 
     def compute(self) -> Any:  # Measured; a number in subclasses
-        """Read the result off the sums: a :class:`Measured`."""
+        """Compute the result: a :class:`Measured`."""
         return next(iter(self._results().values()))
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw the groups' statistics with intervals against the overall one.
+        """Plot the groups' statistics with intervals against the overall one.
 
         Args:
             val: A result of `compute` or `forward`; by default that of all batches.
@@ -70,22 +70,22 @@ class ParityTable(GroupMetric):
         if isinstance(statistics, str) or not statistics:
             raise ArgumentError(
                 f"`statistics` must be a list of at least one; got {statistics!r}. "
-                "Write `ParityTable(['pr', 'tpr'])`, or take `Parity` for one notion."
+                "Write `ParityTable(['pr', 'tpr'])`, or use `Parity` for one notion."
             )
         super().__init__(statistics, **options)
-        notions = [name_of(notion) for notion in self._statistics]
+        notions = [get_name(notion) for notion in self._statistics]
         if len(set(notions)) < len(notions):
             raise ArgumentError(
-                f"`statistics` must have different names; got {notions}. Leave out "
-                "what is there twice."
+                f"`statistics` must have different names; got {notions}. Remove "
+                "duplicates."
             )
 
     def compute(self) -> dict[str, Measured]:
-        """Read the results off the sums, by the name of the notion."""
+        """Compute the results, by the name of the notion."""
         return self._results()
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw a panel for every statistic, see :meth:`Parity.plot`."""
+        """Plot a panel per statistic, see :meth:`Parity.plot`."""
         from fairret.metric.figure import draw
 
         return draw(list((self.compute() if val is None else val).values()), ax)
@@ -94,19 +94,19 @@ class ParityTable(GroupMetric):
 class ParityNumber(Parity):
     """One number of :class:`Parity`, to log and to compare.
 
-    It is that of the decisions if there is a threshold, else that of the scores.
+    With a threshold it is that of the decisions, else that of the scores.
     """
 
     attribute: ClassVar[str]
 
     def compute(self) -> Tensor:
-        """Read the number off the sums, `()`."""
+        """Compute the number, `()`."""
         scores, decisions = next(iter(self._results().values()))
         number: Tensor = getattr(decisions or scores, self.attribute)
         return number.to(self.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw the number, or several, as any metric of torchmetrics does."""
+        """Plot the number, or several, as in any metric of torchmetrics."""
         return self._plot(val, ax)
 
 

@@ -1,25 +1,28 @@
-r"""A batch turned into the sums that a metric keeps: all of them add up.
+r"""The moments that a metric keeps: sums over rows, batches and processes.
 
 Write u and v for the two summands of Def. 2, weights included, and let group 0 be
 everybody, :math:`S_{i0} = 1`. First moments give the statistics, second moments their
-covariances (delta method); both add up over batches and processes.
+covariances (delta method). Both are additive.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import combinations_with_replacement
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from fairret.checks import Inputs, full_precision
-from fairret.metric.uncertainty import NotionMoments
+from fairret.batch import Batch
+from fairret.device import full_precision
+from fairret.metric.delta_method import NotionMoments
 from fairret.statistic.base import LinearFractionalStatistic
-from fairret.statistic.sums import summands
+from fairret.statistic.sums import Sums, summands
 
-WORKSPACE = 1 << 20  # numbers that a step may hold at a time: what fits into a cache
-LEAST_ROWS = 4096  # of a step, for its sums are d² numbers
-FEW_GROUPS = 32  # up to here, rows are multiplied out without a look at the zeros
+Notions: TypeAlias = Sequence[LinearFractionalStatistic]  # single ones or stacks
+WORKSPACE = 1 << 20  # numbers per step, so that they fit into the cache
+LEAST_ROWS = 4096  # per step, because its sums are d² numbers
+FEW_GROUPS = 32  # up to here, dense products ignore the zeros of `sens`
 DENSE_IS_FASTER = 20  # times, per pair of groups
 
 
@@ -29,14 +32,15 @@ class Moments(NamedTuple):
     first: Tensor  # (c, 2 K, d): of u_1, v_1, u_2, v_2, ... in every group
     second: Tensor  # (c, P, d, d): of the products that `product_pairs` lists
     members: Tensor  # (d,): of the memberships
-    excess: Tensor  # (c, 4, K): see `row_excess`; a maximum, not a sum
+    decided: Tensor  # (c, 3): of w h, w and w y, y = 0 where there is no label
+    excess: Tensor  # (c, 5, K): see `row_excess`; a maximum, not a sum
 
 
 def product_pairs(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """List the products of summands to keep: all within a notion, none across.
 
     Args:
-        sizes: How many statistics are stacked in each notion.
+        sizes: Number of stacked statistics per notion.
     """
     pairs: list[tuple[int, int]] = []
     start = 0
@@ -47,61 +51,64 @@ def product_pairs(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def no_moments(channels: int, sizes: Sequence[int], d: int) -> Moments:
-    """The sums over no rows at all; d = 1 stands for groups that are not known yet."""
+    """The sums over no rows; d = 1 if the groups are not known yet."""
     shapes = (
         (channels, 2 * sum(sizes), d),
         (channels, len(product_pairs(sizes)), d, d),
         (d,),
-        (channels, 4, sum(sizes)),
+        (channels, 3),
+        (channels, 5, sum(sizes)),
     )
     return Moments(*(torch.zeros(shape, dtype=torch.float64) for shape in shapes))
 
 
-def moments_of(
-    batch: Inputs,
-    notions: Sequence[LinearFractionalStatistic],
-    channels: Sequence[Tensor],
+def batch_moments(
+    batch: Batch, notions: Notions, channels: Sequence[Tensor]
 ) -> Moments:
-    """Sum a batch up.
+    """Sum a batch.
 
     Args:
         batch: The checked batch.
         notions: The statistics, each a single one or a stack.
-        channels: Scores or decisions in the place of `batch.pred`, `(n,)` each.
+        channels: Scores or decisions that replace `batch.pred`, `(n,)` each.
     """
-    assert batch.sens is not None  # check_batch requires it
     pairs = product_pairs([len(notion.parts) for notion in notions])
     with full_precision(batch.pred.device):
         sides = _sides(batch, notions, channels)
-        rows = step_size(batch.sens.shape[1] + 1, len(channels) * len(pairs))
-        total: Moments | None = None
-        parts = zip(
-            torch.split(sides, rows, -1), torch.split(batch.sens, rows), strict=True
+        step = step_size(batch.sens.shape[1] + 1, len(channels) * len(pairs))
+        total = reduce(
+            add, (_sum_rows(z, s, pairs) for z, s in split(step, sides, batch.sens))
         )
-        for some, s in parts:
-            part = _sum_up(some, s, pairs)
-            total = part if total is None else add(total, part)
-    assert total is not None  # a batch has rows
-    return total
+    return total._replace(decided=_decided(batch, channels))
+
+
+def split(step: int, z: Tensor, s: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Split `(..., n)` and `(n, d_s)` into steps of rows."""
+    return zip(torch.split(z, step, -1), torch.split(s, step), strict=True)
+
+
+def _decided(batch: Batch, channels: Sequence[Tensor]) -> Tensor:
+    """Sum w h, w and w y, which reveal a constant decision, `(c, 3)`."""
+    w = torch.ones_like(batch.pred) if batch.weight is None else batch.weight
+    label = batch.named.get("label")
+    positives = w @ label.to(w) if isinstance(label, Tensor) else w.new_zeros(())
+    return torch.stack([torch.stack((w @ h, w.sum(), positives)) for h in channels])
 
 
 def step_size(d: int, count: int) -> int:
-    """How many rows to take at a time: few for the cache, but not too few for sums."""
+    """Rows per step: few enough for the cache, but not too few for the sums."""
     return max(WORKSPACE // (d * (count + 1)), LEAST_ROWS)
 
 
 def add(one: Moments, other: Moments) -> Moments:
-    """Join the sums of two sets of rows."""
-    return Moments(
-        one.first + other.first,
-        one.second + other.second,
-        one.members + other.members,
-        torch.maximum(one.excess, other.excess),
-    )
+    """Merge the sums of two sets of rows."""
+    first, second, members, decided = map(torch.add, one[:4], other[:4])
+    excess = torch.maximum(one.excess, other.excess)
+    return Moments(first, second, members, decided, excess)
 
 
-def of_notion(total: Moments, sizes: Sequence[int], j: int) -> NotionMoments:
-    """Take the sums of the notion at place j out."""
+def select_notion(total: Moments, sizes: Sequence[int], j: int) -> NotionMoments:
+    """Select the sums of notion j."""
     pairs = {pair: p for p, pair in enumerate(product_pairs(sizes))}
     start, size = sum(sizes[:j]), sizes[j]
     own = range(2 * start, 2 * (start + size))
@@ -115,39 +122,28 @@ def of_notion(total: Moments, sizes: Sequence[int], j: int) -> NotionMoments:
     )
 
 
-def _sides(
-    batch: Inputs,
-    notions: Sequence[LinearFractionalStatistic],
-    channels: Sequence[Tensor],
-) -> Tensor:
+def _sides(batch: Batch, notions: Notions, channels: Sequence[Tensor]) -> Tensor:
     """Evaluate u and v of every row, `(c, 2 K, n)`; coefficients do not depend on h."""
     asked = frozenset[str]().union(*(notion.asks_for for notion in notions))
-    coefs = [notion.coefficients(_for(notion, batch, asked)) for notion in notions]
-    out = batch.pred.new_empty(
-        (len(channels), 2 * sum(len(notion.parts) for notion in notions), batch.n)
-    )
-    for channel, h in enumerate(channels):
-        start = 0
-        for notion, coef in zip(notions, coefs, strict=True):
-            u, v = summands(h, batch.weight, coef)
-            end = start + 2 * len(notion.parts)
-            out[channel, start:end:2] = u
-            out[channel, start + 1 : end : 2] = v
-            start = end
-    return out
+    coefs = []
+    for notion in notions:  # inputs that no notion asks for raise an error
+        others = asked - notion.asks_for
+        named = {name: x for name, x in batch.named.items() if name not in others}
+        coefs.append(notion.coefficients(batch._replace(named=named)))
+    rows = [
+        torch.cat([interleave(summands(h, batch.weight, coef)) for coef in coefs])
+        for h in channels
+    ]
+    return rows[0].unsqueeze(0) if len(rows) == 1 else torch.stack(rows)
 
 
-def _for(
-    notion: LinearFractionalStatistic, batch: Inputs, asked: frozenset[str]
-) -> Inputs:
-    """Leave out what only other notions ask for; what none does will be refused."""
-    others = asked - notion.asks_for
-    named = {name: x for name, x in batch.named.items() if name not in others}
-    return batch._replace(named=named)
+def interleave(rows: Sums) -> Tensor:
+    """Order the summands as u_1, v_1, u_2, v_2, ...: `(2 K, n)`."""
+    return torch.stack(tuple(rows), 1).flatten(0, 1)
 
 
-def _sum_up(sides: Tensor, s: Tensor, pairs: list[tuple[int, int]]) -> Moments:
-    r"""Sum a few rows up.
+def _sum_rows(sides: Tensor, s: Tensor, pairs: list[tuple[int, int]]) -> Moments:
+    r"""Sum some rows.
 
     .. math::
         M_{ab,kl} = \sum_i z_{ia} z_{ib} S_{ik} S_{il}
@@ -158,12 +154,13 @@ def _sum_up(sides: Tensor, s: Tensor, pairs: list[tuple[int, int]]) -> Moments:
         sides @ s.T,
         sum_over_pairs(sides[:, left] * sides[:, right], s),
         s.sum(-1),
+        sides.new_zeros((len(sides), 3)),  # of the whole batch, see `batch_moments`
         row_excess(sides).amax(-1).clamp_min_(0),
     )
 
 
 def with_everybody(s: Tensor, dtype: torch.dtype) -> Tensor:
-    """Put the group of everybody before the others, a row a group: `(d, n)`."""
+    """Prepend the group of everybody, one row per group: `(d, n)`."""
     everybody = torch.ones((1, s.shape[0]), dtype=dtype, device=s.device)
     return torch.cat((everybody, s.T.to(dtype)))
 
@@ -179,24 +176,22 @@ def sum_over_pairs(z: Tensor, s: Tensor) -> Tensor:
         `(..., d, d)`.
     """
     d, n = s.shape
-    some = _pairs_of_members(s) if z.device.type == "cpu" and d > FEW_GROUPS else None
+    sparse = _pairs_of_members(s) if z.device.type == "cpu" and d > FEW_GROUPS else None
     flat = z.reshape(-1, n)
     total = flat.new_zeros((len(flat), d * d))
-    if some is not None:
-        row, place, product = some
+    if sparse is not None:
+        row, place, product = sparse
         total.index_add_(1, place, flat[:, row] * product)
         return total.view(*z.shape[:-1], d, d)
     step = max(1, WORKSPACE // (d * len(flat)))
-    for z_, s_ in zip(
-        torch.split(flat, step, -1), torch.split(s, step, -1), strict=True
-    ):
-        weighted = (z_.unsqueeze(1) * s_).flatten(0, 1)
-        total += (weighted @ s_.T).view_as(total)
+    for z_, s_ in split(step, flat, s.T):
+        weighted = (z_.unsqueeze(1) * s_.T).flatten(0, 1)
+        total += (weighted @ s_).view_as(total)
     return total.view(*z.shape[:-1], d, d)
 
 
 def _pairs_of_members(s: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-    """List every row's pairs of groups, if these are few: in a hundred, it has some."""
+    """List each row's pairs of groups; None if dense products are faster."""
     d, n = s.shape
     row, k = s.T.nonzero(as_tuple=True)
     size = torch.bincount(row, minlength=n)
@@ -211,15 +206,16 @@ def _pairs_of_members(s: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
 
 
 def row_excess(sides: Tensor) -> Tensor:
-    r"""Tell how far the rows are from u >= 0, u <= v, v >= 0 and plain counting.
+    r"""By how much rows violate u >= 0, u <= v, v >= 0 and plain counting.
 
-    A row counts plainly where u = 0, v = 0 or u = v, as all do where decisions and
-    labels are 0 or 1: the statistic of a group then determines its variance. For
-    precision and its kin, labels of 0 and 1 are enough.
+    A row counts plainly if u = 0, v = 0 or u = v, as for decisions and labels of 0 and
+    1. The last number is the row's weight, the larger of |u| and |v|: if it is the same
+    for all counted rows, the statistic of a group determines its variance.
 
     Returns:
-        `(c, 4, K, n)`, not positive where the property holds.
+        `(c, 5, K, n)`; the first four are not positive where the property holds.
     """
     u, v = sides[:, ::2], sides[:, 1::2]
     plain = torch.minimum(torch.minimum(u.abs(), v.abs()), (u - v).abs())
-    return torch.stack((-u, u - v, -v, plain), 1)
+    counts_as = torch.maximum(u.abs(), v.abs())
+    return torch.stack((-u, u - v, -v, plain, counts_as), 1)

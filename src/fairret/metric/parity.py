@@ -1,4 +1,4 @@
-"""0.1.3's metric over additive sums, right for stacks and for absent groups."""
+"""The metric of fairret 0.1.3, over additive sums."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from fairret.checks import check_batch, sort_positional
-from fairret.distributed import DEFAULT, processes_of
+from fairret.batch import read_batch
+from fairret.distributed import DEFAULT, find_processes
 from fairret.errors import ShapeError
-from fairret.metric.key import all_the_same, key_of
+from fairret.metric.fingerprint import fingerprint, require_equal
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
 from fairret.statistic.sums import (
@@ -20,24 +20,24 @@ from fairret.statistic.sums import (
     over_groups,
     ratio,
     summands,
-    violation,
 )
+from fairret.statistic.violation import violation
 
 
 def gap_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
-    """Largest distance from the target; groups that are NaN do not count."""
+    """Largest distance from the target; NaN groups are ignored."""
     return _largest((vals - target_val).abs())
 
 
 def gap_relative_abs_max(vals: Tensor, target_val: Tensor) -> Tensor:
-    """Largest violation (Eq. 9); groups that are NaN do not count."""
-    one = torch.ones_like(target_val)
-    overall = Sums(target_val[..., 0], one[..., 0])
-    return _largest(violation(Sums(vals, torch.ones_like(vals)), overall))
+    """Largest violation (Eq. 9); NaN groups are ignored."""
+    overall = target_val[..., 0]
+    groups = Sums(vals, torch.ones_like(vals))
+    return _largest(violation(groups, Sums(overall, torch.ones_like(overall))))
 
 
 def _largest(gaps: Tensor) -> Tensor:
-    """The maximum without NaN, and NaN where there is nothing else."""
+    """The maximum, ignoring NaN; NaN if all are."""
     none = gaps.isnan().all(-1)
     return gaps.nan_to_num(nan=-1.0).amax(-1).masked_fill(none, torch.nan)
 
@@ -65,10 +65,8 @@ class LinearFractionalParity(Metric):
     is_differentiable = True
     higher_is_better = False
     full_state_update = False
-    group_num: Tensor
-    group_den: Tensor
-    overall_num: Tensor
-    overall_den: Tensor
+    groups: Tensor  # (2, *stat_shape): numerators and denominators
+    overall: Tensor  # (2,) or (2, K)
     key: Tensor
 
     def __init__(
@@ -89,30 +87,16 @@ class LinearFractionalParity(Metric):
                 f"`stat_shape` must be {wanted} for {self.stat!r}; "
                 f"got {self.stat_shape}. Give the number of columns of `sens` last."
             )
-        key = key_of(self.stat, self.stat_shape)
-        self.add_state("key", key, dist_reduce_fx=all_the_same)
-        for name, shape in (("group", self.stat_shape), ("overall", lead)):
-            for side in ("num", "den"):
-                zeros = torch.zeros(shape, dtype=torch.float64)
-                self.add_state(f"{name}_{side}", zeros, dist_reduce_fx="sum")
+        key = fingerprint(self.stat, self.stat_shape)
+        self.add_state("key", key, dist_reduce_fx=require_equal)
+        for name, shape in (("groups", self.stat_shape), ("overall", lead)):
+            zeros = torch.zeros((2, *shape), dtype=torch.float64)
+            self.add_state(name, zeros, dist_reduce_fx="sum")
 
-    def update(
-        self,
-        pred: Tensor,
-        *args: Tensor | None,
-        feat: Tensor | None = None,
-        sens: Tensor | None = None,
-        label: Tensor | None = None,
-        weight: Tensor | None = None,
-        **inputs: object,
-    ) -> None:
+    def update(self, pred: Tensor, *args: Tensor | None, **inputs: object) -> None:
         """Add a batch of probabilities or decisions; called like the statistic."""
-        named = sort_positional(args, feat, sens, label)
-        others = processes_of(DEFAULT).size > 1  # who may have the rows
-        batch = check_batch(
-            pred, *named, weight, inputs, name="prob", may_be_empty=others
-        )
-        assert batch.sens is not None  # check_batch requires it
+        others = find_processes(DEFAULT).size > 1  # they may have all rows
+        batch = read_batch(pred, args, inputs, may_be_empty=others)
         if batch.sens.shape[1] != self.stat_shape[-1]:
             raise ShapeError(
                 f"`sens` must have d_s={self.stat_shape[-1]} columns, as `stat_shape` "
@@ -120,15 +104,12 @@ class LinearFractionalParity(Metric):
             )
         rows = summands(batch.pred, batch.weight, self.stat.coefficients(batch))
         groups, overall = over_groups(rows, batch.sens), over_all(rows)
-        self.group_num = self.group_num + groups.num.view_as(self.group_num)
-        self.group_den = self.group_den + groups.den.view_as(self.group_den)
-        self.overall_num = self.overall_num + overall.num.view_as(self.overall_num)
-        self.overall_den = self.overall_den + overall.den.view_as(self.overall_den)
+        self.groups = self.groups + torch.stack(groups).view_as(self.groups)
+        self.overall = self.overall + torch.stack(overall).view_as(self.overall)
 
     def compute(self) -> Tensor:
         """Compare the groups with the whole: `()`, or `(K,)` for a stack."""
-        groups = Sums(self.group_num, self.group_den)
-        overall = Sums(self.overall_num, self.overall_den)
+        groups, overall = Sums(*self.groups), Sums(*self.overall)
         gamma = ratio(groups).masked_fill(
             ~comparable(groups.den, overall.den), torch.nan
         )

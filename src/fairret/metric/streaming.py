@@ -1,4 +1,4 @@
-"""Metrics over a stream of batches, as torchmetrics has them."""
+"""The base class of all metrics: sums over a stream of batches."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,35 +8,38 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities.distributed import gather_all_tensors
 
-from fairret.checks import Inputs, check_batch, check_share, sort_positional
-from fairret.distributed import DEFAULT, processes_of
+from fairret.batch import Batch, read_batch
+from fairret.checks import check_positive, check_share
+from fairret.distributed import DEFAULT, find_processes
 from fairret.errors import RangeError, ShapeError
-from fairret.metric import by_label
-from fairret.metric.key import all_the_same, key_of
-from fairret.metric.moments import Moments, add, moments_of, no_moments
-from fairret.metric.result import Measured, results_of
+from fairret.metric.by_label import sum_batch
+from fairret.metric.compute import Measured, compute_results
+from fairret.metric.fingerprint import fingerprint, require_equal
+from fairret.metric.moments import Moments, add, no_moments
+from fairret.metric.studentised_test import MIN_SIZE
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import get_statistic
 
 
 class GroupMetric(Metric):
-    """Sums over groups that add up over batches and processes.
+    """Sums over groups, additive over batches and processes.
 
     The state has a fixed size: memory does not grow with the stream. Subclasses differ
-    in what they compute of it; in a :class:`torchmetrics.MetricCollection` those with
-    the same settings share it.
+    in what they compute from it. In a :class:`torchmetrics.MetricCollection`, metrics
+    with the same settings share it.
 
     Args:
         statistics: The notions, each a statistic, a stack or a name.
         names: Names of the groups, the columns of `sens`: `encoder.names`.
-        d_s: Number of groups, where they have no names. Without both, the first batch
-            tells it.
-        traits: For every trait, which columns of `sens` belong to it:
-            `encoder.traits`.
-        threshold: Where scores become decisions: a score above it is a yes. Without
-            one, only the scores are measured.
+        d_s: Number of groups, if they have no names. By default, that of the first
+            batch.
+        traits: The columns of `sens` of each trait: `encoder.traits`.
+        threshold: Scores above it are positive decisions. By default, only the scores
+            are measured.
         pred_as_logit: Whether `update` gets logits.
-        confidence: Of intervals and noise floors.
+        confidence: Of intervals, and that a fair model has no group beyond chance.
+        min_size: Rows that must count for a group to be judged, such as positives for
+            a true positive rate. Smaller groups are shown, but not judged.
         **kwargs: Options of :class:`torchmetrics.Metric`.
     """
 
@@ -46,6 +49,7 @@ class GroupMetric(Metric):
     first: Tensor
     second: Tensor
     members: Tensor
+    decided: Tensor
     excess: Tensor
     key: Tensor
 
@@ -59,6 +63,7 @@ class GroupMetric(Metric):
         threshold: float | None = None,
         pred_as_logit: bool = False,
         confidence: float = 0.95,
+        min_size: float = MIN_SIZE,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -70,74 +75,50 @@ class GroupMetric(Metric):
             threshold = check_share("threshold", threshold)
         self.threshold = threshold
         self.confidence = check_share("confidence", confidence)
+        self.min_size = check_positive("min_size", min_size, "The default is 30.")
         self.pred_as_logit = pred_as_logit
-        key = key_of(self.notions, self.names, d_s, self.threshold, pred_as_logit)
-        self.add_state("key", key, dist_reduce_fx=all_the_same)  # compared first
-        start = no_moments(len(self._channels), self._sizes, 1 + (d_s or 0))
-        for field, zeros in start._asdict().items():
+        key = fingerprint(self.notions, self.names, d_s, self.threshold, pred_as_logit)
+        self.add_state("key", key, dist_reduce_fx=require_equal)  # compared first
+        for field, zeros in self._no_moments(1 + (d_s or 0))._asdict().items():
             kind = "max" if field == "excess" else "sum"
             self.add_state(field, zeros, dist_reduce_fx=kind)
-
-    @property
-    def _channels(self) -> tuple[str, ...]:
-        return ("scores",) if self.threshold is None else ("scores", "decisions")
 
     @property
     def _statistics(self) -> list[LinearFractionalStatistic]:
         return [x for x in self.notions if isinstance(x, LinearFractionalStatistic)]
 
-    @property
-    def _sizes(self) -> list[int]:
-        return [len(notion.parts) for notion in self._statistics]
+    def _no_moments(self, d: int) -> Moments:
+        channels = 1 if self.threshold is None else 2
+        sizes = [len(notion.parts) for notion in self._statistics]
+        return no_moments(channels, sizes, d)
 
-    def update(
-        self,
-        pred: Tensor,
-        *args: Tensor | None,
-        feat: Tensor | None = None,
-        sens: Tensor | None = None,
-        label: Tensor | None = None,
-        weight: Tensor | None = None,
-        **inputs: object,
-    ) -> None:
+    def update(self, pred: Tensor, *args: Tensor | None, **inputs: object) -> None:
         """Add a batch.
 
         Args:
             pred: Probabilities, or logits with `pred_as_logit`, `(n,)` or `(n, 1)`.
-            *args: `[feat,] sens[, label]`, each also by keyword.
-            feat: Features, for a statistic that asks for them.
-            sens: Memberships in [0, 1], `(n, d_s)`.
-            label: Labels in [0, 1], `(n,)` or `(n, 1)`.
-            weight: Sample weights, `(n,)` or `(n, 1)`.
-            **inputs: Whatever else a statistic asks for by name.
+            *args: `[feat,] sens[, label]`: features for a statistic that asks for them,
+                memberships in [0, 1], `(n, d_s)`, labels in [0, 1].
+            **inputs: The same by keyword; `weight`, sample weights, `(n,)` or `(n, 1)`;
+                and whatever else a statistic asks for by name.
         """
-        named = sort_positional(args, feat, sens, label)
         kind = "logit" if self.pred_as_logit else "prob"
-        others = processes_of(DEFAULT).size > 1  # who may have the rows
-        batch = check_batch(
-            pred,
-            *named,
-            weight,
-            inputs,
-            name=kind,
-            layout="given",
-            may_be_empty=others,
+        others = find_processes(DEFAULT).size > 1  # they may have all rows
+        batch = read_batch(
+            pred, args, inputs, name=kind, layout="given", may_be_empty=others
         )
-        assert batch.sens is not None  # check_batch requires it
         self._check_width(batch.sens.shape[1])
         if batch.n == 0:
             return
-        fast = by_label.applies(batch, self._statistics)
-        sum_up = by_label.moments_by_label if fast else moments_of
-        new = sum_up(batch, self._statistics, self._as_channels(batch, pred))
+        new = sum_batch(batch, self._statistics, self._as_channels(batch, pred))
         self._state = add(self._state, new)
 
-    def _as_channels(self, batch: Inputs, pred: Tensor) -> list[Tensor]:
-        """Give scores, and decisions where there is a threshold."""
+    def _as_channels(self, batch: Batch, pred: Tensor) -> list[Tensor]:
+        """Return scores and, with a threshold, decisions."""
         h = torch.sigmoid(batch.pred) if self.pred_as_logit else batch.pred
         if self.threshold is None:
             return [h]
-        # 0.3 in float32 is larger than 0.3: compare in the dtype of the scores
+        # 0.3 in float32 exceeds 0.3: compare in the dtype of the scores
         dtype = torch.float64 if self.pred_as_logit else pred.dtype
         dtype = dtype if dtype.is_floating_point else torch.float64
         limit = torch.tensor(self.threshold, dtype=dtype).to(h)
@@ -145,11 +126,12 @@ class GroupMetric(Metric):
 
     @property
     def _state(self) -> Moments:
-        return Moments(self.first, self.second, self.members, self.excess)
+        return Moments(*(getattr(self, field) for field in Moments._fields))
 
     @_state.setter
     def _state(self, total: Moments) -> None:
-        self.first, self.second, self.members, self.excess = total
+        for field, value in total._asdict().items():
+            setattr(self, field, value)
 
     def _check_width(self, d_s: int) -> None:
         known = self.members.shape[0] - 1
@@ -160,20 +142,27 @@ class GroupMetric(Metric):
             )
 
     def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
-        """Join a batch, which `forward` sums up by itself, with those before."""
+        """Merge the state of a batch, for `forward`, or of another metric.
+
+        The state of a metric that does not know its groups yet has width 1 and is all
+        zero, so it broadcasts.
+        """
         own = self.members.shape[0] - 1
         before = Moments(*(incoming_state[field] for field in Moments._fields))
-        if before.members.shape[0] not in (1, 1 + own):
+        if own and before.members.shape[0] not in (1, 1 + own):
             self._state = before
             self._check_width(own)
         super()._reduce_states(incoming_state)
+        self._computed = None  # `merge_state` keeps an old result
+        if self.members.shape[0] > 1:
+            self._update_count = max(self._update_count, 1)  # or `compute` would warn
 
     def _sync_dist(
         self,
         dist_sync_fn: Callable[..., Any] = gather_all_tensors,
         process_group: Any | None = None,
     ) -> None:
-        """Sum over the processes, one of which may not know the groups yet."""
+        """Sum over the processes, some of which may not know the groups yet."""
         own = torch.tensor(self.members.shape[0], device=self.device)
         widths = {
             int(width)
@@ -186,12 +175,12 @@ class GroupMetric(Metric):
                 "and use it in every process."
             )
         if self.members.shape[0] == 1:
-            empty = no_moments(len(self._channels), self._sizes, max(widths))
+            empty = self._no_moments(max(widths))
             self._state = Moments(*(x.to(self.device) for x in empty))
         super()._sync_dist(dist_sync_fn, process_group)
 
     def _results(self) -> dict[str, Measured]:
-        """Read every notion off the sums."""
+        """Compute every notion."""
         total = Moments(*(x.detach().cpu() for x in self._state))
         d_s = total.members.shape[0] - 1
         if d_s == 0:
@@ -199,12 +188,13 @@ class GroupMetric(Metric):
                 "`compute` needs at least one batch to know the groups; got none. Call "
                 "`update` first, or give `names` to the metric."
             )
-        return results_of(
+        return compute_results(
             total,
             self._statistics,
             names=self.names or tuple(f"group {k}" for k in range(d_s)),
             traits=self.traits,
             confidence=self.confidence,
+            min_size=self.min_size,
         )
 
 

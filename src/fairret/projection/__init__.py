@@ -1,14 +1,14 @@
 """Projection onto linear constraints (step (i) of Section 3.2), by its dual."""
 
 from fairret.projection.matrix import Dense, Matrix, Sparse
-from fairret.projection.pose import pose
-from fairret.projection.problem import Problem, Solution
-from fairret.projection.result import Projection, Status, status_of
+from fairret.projection.problem import Band, Problem, Solution
+from fairret.projection.result import Projection, Status, find_status
 from fairret.projection.solver import MAX_ITER, TOLERANCE, solve
 
 __all__ = [
     "MAX_ITER",
     "TOLERANCE",
+    "Band",
     "Dense",
     "Matrix",
     "Problem",
@@ -16,7 +16,6 @@ __all__ = [
     "Solution",
     "Sparse",
     "Status",
-    "pose",
+    "find_status",
     "solve",
-    "status_of",
 ]

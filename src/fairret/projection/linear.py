@@ -1,6 +1,6 @@
 r"""Linear systems with a Gram matrix :math:`\sum_i w_i a_i a_i^\top`.
 
-Empty or dependent constraints leave it singular, so its diagonal grows by a ridge.
+Empty or dependent constraints make it singular, so a ridge is added to its diagonal.
 """
 
 from collections.abc import Callable
@@ -13,69 +13,79 @@ from torch import Tensor
 from fairret.distributed import ALONE, Processes
 from fairret.projection.matrix import Matrix
 
-LARGE = 200  # unknowns beyond which products cost less than a factorisation
-CG_STEPS = 100  # of conjugate gradients, at the most
+LARGE = 200  # unknowns above which conjugate gradients are faster than LU
+RIDGE = 1e-12  # share of the diagonal: what dependent constraints need, and no more
+CG_STEPS = 100  # of conjugate gradients, at most
 
 
 class Factor(Protocol):
-    """A matrix that is ready to be solved with."""
+    """A matrix that is prepared for linear systems."""
 
     def solve(self, rhs: Tensor, tol: float = 0.0) -> Tensor:
-        """Solve for one right-hand side; to `tol`, relative to it, if not exactly."""
+        """Solve for one right-hand side, exactly or to a relative error of `tol`."""
 
 
 class Gram(NamedTuple):
-    """The matrix, of which every process knows a summand."""
+    """The matrix, as a sum over processes."""
 
     a: Matrix  # (m, n)
     w: Tensor  # (n,)
     m: int
     over: Processes
-    exact: bool = False  # whether it is to be factorised, however large
+    exact: bool = False  # whether to factorise it, however large
 
     @property
     def _is_large(self) -> bool:
         return not self.exact and self.m > LARGE and self.w.device.type == "cpu"
 
     def summand(self) -> Tensor:
-        """What the processes have to add up.
+        """What the processes sum: the matrix, its lower half, or its diagonal.
 
-        That is the matrix, or the half of it that tells the other one. Of a large
-        matrix it is the diagonal alone.
+        Several processes send half of the symmetric matrix. A large matrix is known by
+        its products, and needs only the diagonal.
         """
         if self._is_large:
             return self.a.moment(self.w, 2)
         gram = self.a.gram(self.w)
         return gram if self.over.size == 1 else gram[_half(self.m, gram.device)]
 
-    def prepare(self, total: Tensor, ridge: Callable[[Tensor], Tensor]) -> Factor:
-        """Make it ready to be solved with.
+    def prepare(
+        self, total: Tensor, ridge: Tensor | None = None, *, clipped: bool = False
+    ) -> Factor:
+        """Prepare it for linear systems.
 
         Args:
-            total: The sum of the summands, which is changed.
-            ridge: Gives what the diagonal grows by.
+            total: The sum of the summands, which may be changed.
+            ridge: What is added to the diagonal, by default a share of itself.
+            clipped: Whether weights may be exactly zero. If all weights of a constraint
+                are, its unknown must not follow rounding errors.
         """
         if self._is_large:
-            extra = ridge(total).expand_as(total)
+            extra = RIDGE * total + torch.finfo(total.dtype).tiny
 
             def multiply(x: Tensor) -> Tensor:
-                return self.a.collect(self.w * self.a.spread(x))
+                return self.a.matvec(self.w * self.a.rmatvec(x))
 
-            # where every score is at a bound, nothing moves: neither may the unknown
             inverse = torch.where(total > 0, 1 / (total + extra), 0.0)
             return Iterated(multiply, self.over, inverse, extra)
         gram = self.whole(total)
-        diagonal = gram.diagonal()
-        diagonal.add_(ridge(diagonal))
+        if ridge is not None:
+            gram.diagonal().add_(ridge)
+            return factorise(gram)
+        tiny, relative = _ridges(self.m, gram.dtype, gram.device, type(gram))
+        gram = torch.addcmul(tiny, gram, relative)
+        if clipped:
+            diagonal = gram.diagonal()
+            diagonal.masked_fill_(diagonal <= 2 * torch.finfo(gram.dtype).tiny, 1)
         return factorise(gram)
 
     def whole(self, total: Tensor) -> Tensor:
-        """Fill in the other half, if it was not sent."""
+        """Fill in the upper half, if it was not sent."""
         return total if total.dim() == 2 else _whole(total, self.m)
 
 
 def solve_known(gram: Tensor, ridge: Tensor, rhs: Tensor, tol: float) -> Tensor:
-    """Solve with a matrix that every process has, and a ridge, `(m,)`."""
+    """Solve with a matrix that every process knows, and a ridge, `(m,)`."""
     if len(gram) <= LARGE or gram.device.type != "cpu":
         return factorise(gram + torch.diag(ridge)).solve(rhs)
     inverse = 1 / (gram.diagonal() + ridge)
@@ -83,14 +93,14 @@ def solve_known(gram: Tensor, ridge: Tensor, rhs: Tensor, tol: float) -> Tensor:
 
 
 def factorise(matrix: Tensor) -> "Factorised":
-    """Compute the triangles of a matrix."""
-    # lu_factor would read on the host
+    """Compute the LU factors of a matrix."""
+    # lu_factor would make the host wait
     lu, pivots, _ = torch.linalg.lu_factor_ex(matrix)
     return Factorised(lu, pivots)
 
 
 class Factorised(NamedTuple):
-    """The triangles of a matrix."""
+    """The LU factors of a matrix."""
 
     lu: Tensor
     pivots: Tensor
@@ -103,12 +113,9 @@ class Factorised(NamedTuple):
 
 
 class Iterated(NamedTuple):
-    """A large matrix, known by its products.
+    """A large matrix, known by its products: a few tens of conjugate gradients."""
 
-    Conjugate gradients, scaled by the diagonal, need a few tens of them.
-    """
-
-    multiply: Callable[[Tensor], Tensor]  # gives this process's part of the product
+    multiply: Callable[[Tensor], Tensor]  # this process's part of a product
     over: Processes
     inverse: Tensor  # (m,), of the diagonal
     ridge: Tensor  # (m,)
@@ -122,7 +129,7 @@ class Iterated(NamedTuple):
         enough = None
         for _ in range(CG_STEPS):
             q, agreed = self.over.total(self.multiply(p), self.over.slot(rz))
-            rz = agreed[0]  # all must stop at the same step, whatever their rounding
+            rz = agreed[0]  # all processes must stop at the same step
             left = rz.item()
             q = torch.addcmul(q, self.ridge, p)
             length = rz / (p @ q).clamp_min(tiny)
@@ -136,6 +143,15 @@ class Iterated(NamedTuple):
             p = torch.addcmul(z, new / rz, p)
             rz = new
         return x
+
+
+@lru_cache(maxsize=8)
+def _ridges(
+    m: int, dtype: torch.dtype, device: torch.device, kind: type[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """What is added to a matrix, and what it is multiplied by, number by number."""
+    one = torch.eye(m, dtype=dtype, device=device)
+    return torch.finfo(dtype).tiny * one, 1 + RIDGE * one
 
 
 @lru_cache(maxsize=8)

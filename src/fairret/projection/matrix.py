@@ -1,7 +1,7 @@
-r"""The matrix of the constraints, :math:`a_{ki}`, and the products taken of it.
+r"""The matrix of the constraints, :math:`a_{ki}`, and its products.
 
-Rows are constraints: `(m, n)`, not `(n, m)`. That way a product with a vector of n
-numbers runs along the memory.
+Its rows are constraints: `(m, n)`, not `(n, m)`, so that a product with a vector of n
+numbers reads memory in order.
 """
 
 from __future__ import annotations
@@ -11,71 +11,97 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-CHUNK = 32_768  # columns whose weighted copy stays in the cache
-PAIRS = 2**20  # of places: more of them at a time leave the cache
+from fairret.device import BLOCK, cut, is_large
+
+PAIRS = 2**20  # of places: more at a time would not fit into the cache
 
 
 class Matrix(ABC):
-    """The columns of a that belong to the rows of this process's batch."""
+    """The columns of a for the rows of this process's batch.
+
+    Those of a problem have all of the methods; those of the interior point only the
+    three products.
+    """
 
     @abstractmethod
-    def collect(self, x: Tensor) -> Tensor:
-        r""":math:`\sum_i a_i x_i`, `(m,)`."""
+    def matvec(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        r""":math:`\sum_i a_i x_i`, `(m,)`, on top of another vector if there is one."""
 
     @abstractmethod
-    def spread(self, nu: Tensor) -> Tensor:
+    def rmatvec(self, nu: Tensor) -> Tensor:
         r""":math:`\nu \cdot a_i`, `(n,)`."""
 
     @abstractmethod
     def gram(self, w: Tensor) -> Tensor:
         r""":math:`\sum_i w_i a_i a_i^\top`, `(m, m)`."""
 
-    @abstractmethod
     def moment(self, x: Tensor, order: int) -> Tensor:
         r""":math:`\sum_i |a_i|^r x_i`, `(m,)`."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def divide(self, by: Tensor) -> Matrix:
-        """Divide every constraint by a number, `(m,)`."""
+    def columns(self, which: slice) -> Matrix:
+        """The columns for some of the rows."""
+        raise NotImplementedError
+
+    def divide_rows(self, by: Tensor) -> Matrix:
+        """Divide every row by its number, `(m,)`."""
+        raise NotImplementedError
+
+    def minus(self, e: Matrix, by: Tensor) -> Matrix:
+        """Subtract from every row a multiple, `(m,)`, of that of a similar matrix."""
+        raise NotImplementedError
+
+    def above(self, other: Matrix) -> Matrix:
+        """Put the rows of another matrix of that kind below, `(2 m, n)`."""
+        raise NotImplementedError
 
 
 class Dense(Matrix):
     """All numbers of the matrix."""
 
     def __init__(self, a: Tensor) -> None:
-        self._a = a
+        self._a, self._transposed = a, a.T
 
-    def collect(self, x: Tensor) -> Tensor:
-        return self._a @ x
+    def matvec(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        return torch.mv(self._a, x) if plus is None else torch.addmv(plus, self._a, x)
 
-    def spread(self, nu: Tensor) -> Tensor:
-        return nu @ self._a
+    def rmatvec(self, nu: Tensor) -> Tensor:
+        return torch.mv(self._transposed, nu)
 
     def gram(self, w: Tensor) -> Tensor:
-        """Without a second matrix of the size of a."""
-        a = self._a
-        if a.shape[1] <= CHUNK:
-            return (a * w) @ a.T
-        gram = a.new_zeros(len(a), len(a))
-        parts = zip(torch.split(a, CHUNK, 1), torch.split(w, CHUNK), strict=True)
-        for part, v in parts:
-            gram.addmm_(part * v, part.T)
+        """In blocks, without a second matrix of the size of a."""
+        if not is_large(w):
+            return torch.mm(self._a * w, self._transposed)
+        gram = w.new_zeros(len(self._a), len(self._a))
+        for i in cut(len(w)):
+            gram.addmm_(self._a[:, i] * w[i], self._transposed[i])
         return gram
 
     def moment(self, x: Tensor, order: int) -> Tensor:
         return self._a.abs().pow_(order) @ x
 
-    def divide(self, by: Tensor) -> Dense:
+    def columns(self, which: slice) -> Dense:
+        return Dense(self._a[:, which])
+
+    def divide_rows(self, by: Tensor) -> Dense:
         return Dense(self._a / by[:, None])
+
+    def minus(self, e: Matrix, by: Tensor) -> Dense:
+        assert isinstance(e, Dense)
+        return Dense(torch.addcmul(self._a, by[:, None], e._a, value=-1))
+
+    def above(self, other: Matrix) -> Dense:
+        assert isinstance(other, Dense)
+        return Dense(torch.cat((self._a, other._a)))
 
 
 class Sparse(Matrix):
-    r"""A matrix with q numbers in every column that are not zero.
+    r"""A matrix with q nonzero numbers in every column.
 
     Its Gram matrix costs :math:`O(n q^2)`, not :math:`O(n m^2)`.
 
     Args:
-        place: Which constraints they belong to, `(q, n)`.
+        place: Their rows, `(q, n)`.
         value: The numbers, `(q, n)`.
         m: The number of constraints.
     """
@@ -84,16 +110,16 @@ class Sparse(Matrix):
         self._place, self._value, self._m = place, value, m
         self._pairs: Tensor | None = None  # of places, for all rows
 
-    def collect(self, x: Tensor) -> Tensor:
-        return self._add(self._value * x)
+    def matvec(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        return self._add(self._value * x, plus)
 
-    def spread(self, nu: Tensor) -> Tensor:
+    def rmatvec(self, nu: Tensor) -> Tensor:
         return (torch.take(nu, self._place) * self._value).sum(0)
 
     def gram(self, w: Tensor) -> Tensor:
         m, q = self._m, len(self._place)
         gram = w.new_zeros(m * m)
-        size = max(1, min(CHUNK, PAIRS // (q * q)))
+        size = max(1, min(BLOCK, PAIRS // (q * q)))
         columns = (torch.split(x, size, 1) for x in (self._place, self._value))
         for place, value, v in zip(*columns, torch.split(w, size), strict=True):
             pairs = self._pairs
@@ -107,12 +133,26 @@ class Sparse(Matrix):
     def moment(self, x: Tensor, order: int) -> Tensor:
         return self._add(self._value.abs() ** order * x)
 
-    def divide(self, by: Tensor) -> Sparse:
+    def columns(self, which: slice) -> Sparse:
+        return Sparse(self._place[:, which], self._value[:, which], self._m)
+
+    def divide_rows(self, by: Tensor) -> Sparse:
         return Sparse(self._place, self._value / torch.take(by, self._place), self._m)
 
-    def _add(self, numbers: Tensor) -> Tensor:
-        sums = numbers.new_zeros(self._m)
-        return sums.scatter_add_(0, self._place.flatten(), numbers.flatten())
+    def minus(self, e: Matrix, by: Tensor) -> Sparse:
+        assert isinstance(e, Sparse)  # with the same places
+        value = self._value - torch.take(by, self._place) * e._value
+        return Sparse(self._place, value, self._m)
+
+    def above(self, other: Matrix) -> Sparse:
+        assert isinstance(other, Sparse)
+        place = torch.cat((self._place, self._m + other._place))
+        value = torch.cat((self._value, other._value))
+        return Sparse(place, value, self._m + other._m)
+
+    def _add(self, numbers: Tensor, plus: Tensor | None = None) -> Tensor:
+        sums = numbers.new_zeros(self._m) if plus is None else plus
+        return sums.scatter_add(0, self._place.flatten(), numbers.flatten())
 
 
 class Mirrored(Matrix):
@@ -121,21 +161,46 @@ class Mirrored(Matrix):
     def __init__(self, half: Matrix) -> None:
         self._half = half
 
-    def collect(self, x: Tensor) -> Tensor:
+    def matvec(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         up, down = x.chunk(2)
-        return self._half.collect(up - down)
+        return self._half.matvec(up - down, plus)
 
-    def spread(self, nu: Tensor) -> Tensor:
-        t = self._half.spread(nu)
+    def rmatvec(self, nu: Tensor) -> Tensor:
+        t = self._half.rmatvec(nu)
         return torch.cat((t, -t))
 
     def gram(self, w: Tensor) -> Tensor:
         up, down = w.chunk(2)
         return self._half.gram(up + down)
 
-    def moment(self, x: Tensor, order: int) -> Tensor:
-        up, down = x.chunk(2)
-        return self._half.moment(up + down, order)
 
-    def divide(self, by: Tensor) -> Mirrored:
-        return Mirrored(self._half.divide(by))
+class WithSlack(Matrix):
+    """The matrix (a, c I), of one more unknown for every constraint.
+
+    Only one of the processes has these unknowns.
+
+    Args:
+        a: The matrix of the rows of this process.
+        m: The number of constraints, or 0 in the other processes.
+        c: The coefficient of the unknowns.
+    """
+
+    def __init__(self, a: Matrix, m: int, c: float) -> None:
+        self._rows, self._m, self._c = a, m, c
+
+    def _split(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        n = len(x) - self._m
+        return x[:n], x[n:]
+
+    def matvec(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        rows, slack = self._split(x)
+        sums = self._rows.matvec(rows, plus)
+        return torch.add(sums, slack, alpha=self._c) if self._m else sums
+
+    def rmatvec(self, nu: Tensor) -> Tensor:
+        return torch.cat((self._rows.rmatvec(nu), self._c * nu[: self._m]))
+
+    def gram(self, w: Tensor) -> Tensor:
+        rows, slack = self._split(w)
+        gram = self._rows.gram(rows)
+        return gram + torch.diag(self._c**2 * slack) if self._m else gram

@@ -1,18 +1,22 @@
-"""Newton first, interior point where its residual says so."""
+"""Newton's method first, the interior-point method if its residual is too large.
 
-import torch
+If host reads are not free there is one: the residual after five Newton steps. While a
+graph is captured or compiled there is none, and the numbers of steps are fixed.
+"""
 
-from fairret.divergence import Divergence, SmoothDivergence
+from fairret import device
+from fairret.divergence import Divergence
 from fairret.projection.interior_point import interior_point
-from fairret.projection.newton import newton, polish
-from fairret.projection.problem import Problem, Solution
+from fairret.projection.newton import newton, newton_without_reads
+from fairret.projection.problem import Problem, Solution, better
 
-TOLERANCE = 1e-6  # what is promised of the residual
-AIM = 0.1  # of the tolerance: what the solver tries for
+TOLERANCE = 1e-6  # of the residual
+AIM = 0.1  # of the tolerance, at which the solver stops
 MAX_ITER = 50
-NEWTON_STEPS = 10  # a batch that needs more is one for the interior point
+FIRST_STEPS = 5  # of Newton's method, if host reads are not free
+NEWTON_STEPS = 10  # problems that need more are left to the interior point
 POLISH_STEPS = 3
-FULL_PATH = 15  # steps below which the interior point cannot be expected to arrive
+FULL_PATH = 15  # steps that the interior point may need
 
 
 def solve(
@@ -24,22 +28,42 @@ def solve(
 ) -> Solution:
     """Find the projection."""
     tol = AIM * tol
-    if problem.b.device.type == "cpu" and not torch.compiler.is_compiling():
+    if device.reads_are_free(problem.b):
         return _solve_with_reads(problem, divergence, tol, max_iter)
-    return _solve_blindly(problem, divergence, tol, max_iter)
+    if device.may_read(problem.b) and not divergence.has_kink:
+        steps = min(max_iter, FIRST_STEPS)
+        first = newton_without_reads(problem, divergence, steps=steps)
+        if first.residual <= tol or steps == max_iter:  # the only read
+            return first
+    # a fixed number of steps, so that the host never waits for the device
+    solution = interior_point(
+        problem, divergence, tol=tol, max_iter=max_iter, read=False
+    )
+    if not divergence.has_kink:
+        solution = newton_without_reads(
+            problem, divergence, steps=POLISH_STEPS, first=solution
+        )
+    if problem.band is None:
+        return solution
+    at_h = newton_without_reads(problem, divergence, steps=0)
+    return better(at_h, solution, at_h.residual <= tol)
 
 
 def _solve_with_reads(
     problem: Problem, divergence: Divergence, tol: float, max_iter: int
 ) -> Solution:
-    if not isinstance(divergence, SmoothDivergence):
+    if divergence.has_kink:
+        if problem.band is not None:
+            at_h = newton(problem, divergence, tol=tol, max_iter=0)
+            if at_h.residual <= tol:
+                return at_h
         return interior_point(
             problem, divergence, tol=tol, max_iter=max_iter, read=True
         )
     limit = min(max_iter, NEWTON_STEPS)
     first = newton(problem, divergence, tol=tol, max_iter=limit)
     left = max_iter - first.iterations
-    if first.residual <= tol or left == 0:
+    if first.residual.item() <= tol or left == 0:
         return first
     cut_short = left < FULL_PATH
     solution = interior_point(problem, divergence, tol=tol, max_iter=left, read=True)
@@ -49,24 +73,12 @@ def _solve_with_reads(
         divergence,
         tol=tol,
         max_iter=min(left, POLISH_STEPS),
-        start=solution.nu,
+        nu=solution.nu,
     )
-    # a point on the dual's path is optimal for its constraints: enough if feasible
+    # a dual point is optimal for the constraints it meets: enough if feasible
     if last.residual <= solution.residual.clamp_min(tol):
         left -= last.iterations
         solution = last
     elif cut_short and first.residual < solution.residual:
         solution = first
     return solution._replace(iterations=max_iter - left)
-
-
-def _solve_blindly(
-    problem: Problem, divergence: Divergence, tol: float, max_iter: int
-) -> Solution:
-    """Take a fixed number of steps, so that the host never waits for the device."""
-    solution = interior_point(
-        problem, divergence, tol=tol, max_iter=max_iter, read=False
-    )
-    if isinstance(divergence, SmoothDivergence):
-        solution = polish(problem, divergence, solution, POLISH_STEPS)
-    return solution

@@ -1,8 +1,8 @@
-"""Sensitive traits: columns of a data frame become the matrix S, with names.
+"""Sensitive traits: encode columns of a data frame as the matrix S, with names.
 
-S has a row for every person and a column for every group or amount, with values
-in [0, 1]: one-hot for groups, scaled for amounts, memberships as given, and products
-for intersections (Section 2.3 and App. B.2 of the paper).
+S has one row per person and one column per group or amount, with values in [0, 1]:
+one-hot for groups, scaled for amounts, memberships as given, and products for
+intersections (Section 2.3 and App. B.2 of the paper).
 
 >>> from fairret.sensitive import Binned, Intersection, SensitiveEncoder
 >>> data = {"sex": ["f", "m", "m", "m", "f"], "age": [25, 61, 34, 30, 52]}

@@ -1,4 +1,4 @@
-"""Amounts cut in bins: one-hot, a bin a column of S."""
+"""Amounts cut in bins: one-hot, one column of S per bin."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ import numpy as np
 
 from fairret.errors import DtypeError, RangeError
 from fairret.sensitive.categorical import one_hot
-from fairret.sensitive.columns import ColumnName, text
+from fairret.sensitive.coded import text
+from fairret.sensitive.column import ColumnName
 from fairret.sensitive.frame import Block, Frame
 from fairret.sensitive.trait import (
+    ColumnTrait,
     Encoding,
     Rules,
-    Trait,
     check_column_name,
     finite_and_increasing,
 )
 
 
 @dataclass(frozen=True)
-class Binned(Trait):
+class Binned(ColumnTrait):
     """An amount that puts every row in one bin.
 
     Bins are closed on the left: with ``edges=[30, 50]``, 30 is in the second bin and
-    50 in the third. A missing value is in no bin. All bins become columns of S,
-    whether a training row is in them or not.
+    50 in the third. A missing value is in no bin. Every bin becomes a column of S, even
+    if it has no training row.
 
     Args:
-        column: The column's name.
+        column: The name of the column.
         edges: Where to cut, in increasing order.
-        labels: The bins' names, one more than edges. Without them a bin is named by
+        labels: The names of the bins, one more than edges. By default a bin is named by
             its interval: "age<30", "30<=age<50", "age>=50".
 
     Raises:
@@ -51,8 +52,8 @@ class Binned(Trait):
         if not edges or not finite_and_increasing(edges):
             raise RangeError(
                 "`edges` must be finite numbers that increase, at least one; got "
-                f"{edges}. Sort them, and leave out the two ends: the first and the "
-                "last bin are open."
+                f"{edges}. Sort them, and omit the two ends: the first and the last "
+                "bin are open."
             )
         object.__setattr__(self, "edges", tuple(float(edge) for edge in edges))
         if self.labels is None:
@@ -67,24 +68,19 @@ class Binned(Trait):
             raise RangeError(
                 f"`labels` must be {len(edges) + 1} different names for "
                 f"{len(edges)} edges; got {labels}. Write one name for each bin, "
-                "below the first edge and above the last one too."
+                "including those below the first edge and above the last one."
             )
         object.__setattr__(self, "labels", tuple(labels))
 
     @property
-    def columns(self) -> tuple[ColumnName, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
     def kind(self) -> str:
-        """The word with the edges, for a column may be cut in two ways."""
+        """The word with the edges, because a column may be cut in two ways."""
         return "binned at " + ", ".join(map(text, self.edges))
 
-    def learn(self, frame: Frame, rules: Rules) -> Cut:
+    def learn(self, frame: Frame, rules: Rules) -> FittedBinned:
         """Name the bins; nothing else depends on the training rows."""
         frame.column(self.column).check_observed()
-        return Cut(self._names(), self.column, tuple(self.edges))
+        return FittedBinned(self._names(), self.column, tuple(self.edges))
 
     def _names(self) -> tuple[str, ...]:
         if self.labels is not None:
@@ -95,15 +91,19 @@ class Binned(Trait):
 
 
 @dataclass(frozen=True, eq=False)
-class Cut(Encoding):
-    """A binned trait after training."""
+class FittedBinned(Encoding):
+    """A fitted binned trait."""
 
     names: tuple[str, ...]
     column: ColumnName
     edges: tuple[float, ...]
 
+    def reads(self) -> tuple[ColumnName, ...]:
+        """Name the one column."""
+        return (self.column,)
+
     def encode(self, frame: Frame) -> Block:
-        """Put a 1 in the column of every row's bin."""
+        """Put a 1 in the column of each row's bin."""
         x = frame.column(self.column).numbers
         codes = np.searchsorted(self.edges, x, side="right")
         return one_hot(np.where(np.isnan(x), -1, codes), len(self.names))

@@ -5,37 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from fairret.errors import RangeError
-from fairret.sensitive.columns import Column, ColumnName
+from fairret.sensitive.coded import Numbers
+from fairret.sensitive.column import Column, ColumnName
 from fairret.sensitive.frame import Block, Frame
 from fairret.sensitive.trait import (
+    ColumnTrait,
     Encoding,
     Rules,
-    Trait,
     check_column_name,
     finite_and_increasing,
 )
 
 
 @dataclass(frozen=True)
-class Continuous(Trait):
+class Continuous(ColumnTrait):
     """An amount, scaled so that the training rows span [0, 1].
 
-    The smallest training value becomes 0 and the largest 1; later values beyond
-    them are clipped. Where all training values are the same, every row that has a
-    value gets 1: a constant column of S has the overall statistic, so it says nothing
-    and asks for nothing. A missing value gets 0, no weight at all.
+    The smallest training value becomes 0 and the largest 1; later values outside this
+    range are clipped. If all training values are equal, every row with a value gets 1:
+    a constant column of S has the overall statistic, so it never contributes to a
+    violation. A missing value gets 0.
 
     Args:
-        column: The column's name.
+        column: The name of the column.
         low: The amount that becomes 0, instead of the smallest training value.
         high: The amount that becomes 1, instead of the largest training value.
 
     Raises:
         DtypeError: If ``column`` is not a name.
-        RangeError: If ``low`` or ``high`` is not finite, or they do not increase.
+        RangeError: If ``low`` or ``high`` is not finite, or ``low >= high``.
     """
 
     column: ColumnName
@@ -48,22 +48,12 @@ class Continuous(Trait):
         if not finite_and_increasing(given):
             raise RangeError(
                 "`low` and `high` must be finite numbers with low < high; got "
-                f"low={self.low!r} and high={self.high!r}. Leave one out to take it "
-                "from the training rows."
+                f"low={self.low!r} and high={self.high!r}. Omit one to take it from "
+                "the training rows."
             )
 
-    @property
-    def columns(self) -> tuple[ColumnName, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
-    def kind(self) -> str:
-        """Always "continuous"."""
-        return "continuous"
-
-    def learn(self, frame: Frame, rules: Rules) -> Scaled:
-        """Take the range.
+    def learn(self, frame: Frame, rules: Rules) -> FittedContinuous:
+        """Find the range.
 
         Raises:
             RangeError: If a value is infinite, or all are beyond a fixed bound.
@@ -80,17 +70,21 @@ class Continuous(Trait):
                 f"below `high`, and a range that float64 can hold; got {low} as the "
                 f"lowest and {high} as the highest. Correct the bound or the values."
             )
-        return Scaled((str(self.column),), self.column, low, high)
+        return FittedContinuous((str(self.column),), self.column, low, high)
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(Encoding):
-    """A continuous trait after training."""
+class FittedContinuous(Encoding):
+    """A fitted continuous trait."""
 
     names: tuple[str, ...]
     column: ColumnName
     low: float
     high: float
+
+    def reads(self) -> tuple[ColumnName, ...]:
+        """Name the one column."""
+        return (self.column,)
 
     def encode(self, frame: Frame) -> Block:
         r"""Compute :math:`s = (x - low) / (high - low)`, clipped to [0, 1]."""
@@ -102,7 +96,7 @@ class Scaled(Encoding):
         return np.where(np.isnan(x), 0, s).astype(np.float32)[:, None]
 
 
-def _finite(column: Column) -> npt.NDArray[np.float64]:
+def _finite(column: Column) -> Numbers:
     x = column.numbers
     column.check_rows(
         ~np.isinf(x),

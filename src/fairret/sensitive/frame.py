@@ -1,11 +1,10 @@
-"""The data of one call: a data frame, a mapping of arrays, or one bare array.
+"""A table in memory: a data frame, a mapping of arrays, or one bare array.
 
 pandas is never imported: whatever has ``columns`` is a data frame.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias, cast
 
@@ -13,15 +12,22 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from fairret.errors import DtypeError, NameNotFoundError, RangeError, ShapeError
-from fairret.sensitive.columns import Column, ColumnName, SeriesLike, listing
+from fairret.errors import (
+    DtypeError,
+    NameNotFoundError,
+    RangeError,
+    ShapeError,
+    did_you_mean,
+)
+from fairret.sensitive.coded import Numbers, listing
+from fairret.sensitive.column import Column, ColumnName, SeriesLike
 
 Block: TypeAlias = npt.NDArray[np.float32]  # (n, d) columns of S, values in [0, 1]
-DEFAULT_NAME = "sens"  # of a bare array that nobody named
+DEFAULT_NAME = "sens"  # of a bare array without a name
 
 
 class FrameLike(Protocol):
-    """A data frame: it has named columns and hands them out by ``frame[name]``."""
+    """A data frame: it has named columns, and ``frame[name]`` returns one."""
 
     @property
     def columns(self) -> Iterable[Hashable]:
@@ -34,6 +40,7 @@ Data: TypeAlias = (
     FrameLike
     | Mapping[str, object]
     | Mapping[int, object]
+    | Mapping[ColumnName, object]
     | SeriesLike
     | npt.NDArray[np.generic]
     | Tensor
@@ -46,7 +53,7 @@ class _Encodes(Protocol):
 
 
 class Frame:
-    """Reads each column once, when a trait asks for it, and encodes each trait once."""
+    """Reads each column once, when it is needed, and encodes each trait once."""
 
     def __init__(
         self, names: tuple[ColumnName, ...], source: Mapping[ColumnName, object]
@@ -55,13 +62,13 @@ class Frame:
         self._source = source
         self._read: dict[ColumnName, Column] = {}
         self._encoded: dict[_Encodes, Block] = {}
-        self._count: npt.NDArray[np.float64] | None = None
+        self._count: Numbers | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self._read.values())))
 
     def column(self, name: ColumnName) -> Column:
-        """Look a column up.
+        """Look up a column.
 
         Raises:
             NameNotFoundError: If the data have no such column.
@@ -82,15 +89,15 @@ class Frame:
         return self._read[name]
 
     @property
-    def count(self) -> npt.NDArray[np.float64]:
-        """How often each row occurs: once, unless it was said."""
+    def count(self) -> Numbers:
+        """How often each row occurs: once by default."""
         return np.ones(len(self)) if self._count is None else self._count
 
     def set_count(self, count: Sequence[float] | None) -> None:
-        """Say how often each row occurs.
+        """Set how often each row occurs.
 
         Raises:
-            RangeError: If it is not one number that is not negative for each row.
+            RangeError: If it is not one non-negative number for each row.
         """
         if count is None:
             return
@@ -98,12 +105,12 @@ class Frame:
         if self._count.shape != (len(self),) or not (self._count >= 0).all():
             raise RangeError(
                 f"`count` must be {len(self)} numbers of at least 0, one for each row "
-                f"of `data`; got shape {self._count.shape}. Leave it out where every "
-                "row occurs once."
+                f"of `data`; got shape {self._count.shape}. Omit it if every row "
+                "occurs once."
             )
 
     def encode(self, trait: _Encodes) -> Block:
-        """Compute the columns of S of one trait, or give those computed before."""
+        """Compute the columns of S of one trait, once."""
         if trait not in self._encoded:
             self._encoded[trait] = trait.encode(self)
         return self._encoded[trait]
@@ -112,23 +119,19 @@ class Frame:
         found = self.names.count(name)
         if found > 1:
             raise RangeError(
-                f"A column of `data` must have a name of its own; got {found} columns "
-                f"named {name!r}. Rename them."
+                f"Column names of `data` must be unique; got {found} columns named "
+                f"{name!r}. Rename them."
             )
         if found == 0:
-            texts = [str(other) for other in self.names]
-            near = difflib.get_close_matches(str(name), texts, n=3)
-            hint = (
-                f"Did you mean {listing(near)}?" if near else "Add it, or name others."
-            )
+            hint = did_you_mean(name, self.names, 3) or " Add it, or remove the trait."
             raise NameNotFoundError(
                 f"`data` must have the column {name!r} that `traits` names; got "
-                f"{listing(self.names) or 'no columns'}. {hint}"
+                f"{listing(self.names) or 'no columns'}.{hint}"
             )
 
 
 def read_frame(data: Data, columns: tuple[ColumnName, ...] | None) -> Frame:
-    """Take data of any accepted form; a bare array becomes a frame of one column.
+    """Accept data of any form; a bare array becomes a frame of one column.
 
     Args:
         data: A data frame, a mapping from names to arrays, or one array.
@@ -148,8 +151,8 @@ def read_frame(data: Data, columns: tuple[ColumnName, ...] | None) -> Frame:
     if len(columns) > 1:
         raise ShapeError(
             f"`data` must hold the columns {listing(columns)}; got a bare "
-            f"{type(data).__name__}, which is a single column. Pass a data frame, or "
-            "a mapping from names to arrays."
+            f"{type(data).__name__}, which is one column. Pass a data frame, or a "
+            "mapping from names to arrays."
         )
     return Frame(columns, {columns[0]: data})
 

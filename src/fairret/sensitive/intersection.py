@@ -1,4 +1,4 @@
-"""Intersections: what a row is in two traits or more at once (App. B.2)."""
+"""Intersections: membership in the groups of several traits at once (App. B.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairret.errors import ArgumentError, DtypeError, RangeError
-from fairret.sensitive.columns import ColumnName, listing
+from fairret.sensitive.coded import Numbers, listing
+from fairret.sensitive.column import ColumnName
 from fairret.sensitive.frame import Block, Frame
 from fairret.sensitive.trait import Encoding, Rules, Trait, check_column_name
 
@@ -20,18 +21,18 @@ MAX_COMBINATIONS = 100_000  # each has an entry in the table of sizes
 
 @dataclass(frozen=True, init=False, repr=False)
 class Intersection:
-    """Every combination of the groups of two traits or more.
+    """All combinations of the groups of two or more traits.
 
-    Fairness in each trait is not fairness in their intersections (Remark 2 of the
-    paper). The membership in an intersection is the product of the memberships, so
-    it works for soft and continuous traits as well.
+    Fairness in each trait does not imply fairness in their intersections (Remark 2 of
+    the paper). The membership in an intersection is the product of the memberships, so
+    soft and continuous traits can be crossed too.
 
     Args:
-        traits: The traits to cross. A name stands for the trait of that column in
-            the encoder's list, or, if the list has none, for a trait that is encoded
-            for the intersection only.
-        min_size: Keep a combination only if its memberships in the training rows add
-            up to at least this; the others are in :attr:`SensitiveEncoder.dropped`.
+        traits: The traits to cross. A name refers to the trait of that column in the
+            encoder's list or, if there is none, to one that is encoded for the
+            intersection only.
+        min_size: Keep a combination only if its memberships in the training rows sum
+            to at least this; the others are in :attr:`SensitiveEncoder.dropped`.
 
     Raises:
         ArgumentError: If there are fewer than two traits, or a column is in two.
@@ -47,7 +48,7 @@ class Intersection:
             if isinstance(trait, Intersection):
                 raise DtypeError(
                     f"`traits` of an intersection must be plain traits; got {trait}. "
-                    "Name all the traits in a single intersection."
+                    "Name all traits in a single intersection."
                 )
             if not isinstance(trait, Trait):
                 check_column_name(trait)
@@ -56,7 +57,7 @@ class Intersection:
         if len(traits) < 2 or len(set(self.columns)) < len(self.columns):
             raise ArgumentError(
                 "`traits` must be at least two traits with no column in common; got "
-                f"{listing(traits) or 'none'}. Name one more, or remove the repeated."
+                f"{listing(traits) or 'none'}. Add a trait, or remove the repeated one."
             )
         if not (min_size > 0 and math.isfinite(min_size)):
             raise RangeError(
@@ -77,18 +78,10 @@ class Intersection:
             for column in (trait.columns if isinstance(trait, Trait) else (trait,))
         )
 
-
-@dataclass(frozen=True)
-class Cross:
-    """An intersection whose traits are all known: no bare names."""
-
-    parts: tuple[Trait, ...]
-    min_size: float
-
     @property
-    def columns(self) -> tuple[ColumnName, ...]:
-        """The columns of the data that the traits read."""
-        return tuple(column for part in self.parts for column in part.columns)
+    def parts(self) -> tuple[Trait, ...]:
+        """The traits, once no bare names are left."""
+        return tuple(trait for trait in self.traits if isinstance(trait, Trait))
 
     @property
     def label(self) -> str:
@@ -100,7 +93,9 @@ class Cross:
         """The names of the traits with their kinds, crossed."""
         return SIGN.join(part.long_label for part in self.parts)
 
-    def learn(self, parts: Sequence[Encoding], frame: Frame, rules: Rules) -> Crossed:
+    def learn(
+        self, parts: Sequence[Encoding], frame: Frame, rules: Rules
+    ) -> FittedIntersection:
         """Keep the combinations that are large enough.
 
         Raises:
@@ -129,20 +124,24 @@ class Cross:
             )
         dropped = {_name(parts, c): size for c, size in sizes.items() if size < limit}
         names = tuple(_name(parts, c) for c in kept)
-        return Crossed(names, tuple(parts), tuple(kept), dropped)
+        return FittedIntersection(names, tuple(parts), tuple(kept), dropped)
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed(Encoding):
-    """An intersection after training."""
+class FittedIntersection(Encoding):
+    """A fitted intersection."""
 
     names: tuple[str, ...]
     parts: tuple[Encoding, ...]
     combinations: tuple[tuple[int, ...], ...]
     dropped: Mapping[str, float]
 
+    def reads(self) -> tuple[ColumnName, ...]:
+        """Name the columns of all parts."""
+        return tuple(name for part in self.parts for name in part.reads())
+
     def encode(self, frame: Frame) -> Block:
-        """Multiply the memberships of every combination that was kept."""
+        """Multiply the memberships of each combination that was kept."""
         blocks = [frame.encode(part) for part in self.parts]
         block = np.empty((len(frame), len(self.names)), dtype=np.float32, order="F")
         for j, combination in enumerate(self.combinations):
@@ -154,12 +153,12 @@ class Crossed(Encoding):
 def combination_sizes(
     blocks: Sequence[Block],
     rows: npt.NDArray[np.intp],
-    weight: npt.NDArray[np.float64],
+    weight: Numbers,
     prefix: tuple[int, ...] = (),
 ) -> Iterator[tuple[tuple[int, ...], float]]:
-    r"""Sum the membership of every combination, :math:`\sum_i \prod_p S^p_{i k_p}`.
+    r"""Sum the memberships of each combination, :math:`\sum_i \prod_p S^p_{i k_p}`.
 
-    Each level goes on with the rows that are left, so that one-hot traits cost
+    Each level continues with the remaining rows, so one-hot traits cost
     :math:`O(n \sum_p d_p)`, not the product of all :math:`d_p`.
     """
     if not blocks:

@@ -1,97 +1,82 @@
-"""From what the user lists to traits of a known kind."""
+"""Choose the kind of traits that are given by column name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-import numpy as np
-
-from fairret.errors import ArgumentError, DtypeError, RangeError
+from fairret.errors import ArgumentError, DtypeError
 from fairret.sensitive.categorical import Categorical
-from fairret.sensitive.columns import Column, ColumnName, is_number, listing
+from fairret.sensitive.coded import listing
+from fairret.sensitive.column import Column, ColumnName
 from fairret.sensitive.continuous import Continuous
-from fairret.sensitive.frame import Frame
-from fairret.sensitive.intersection import Cross, Intersection
+from fairret.sensitive.intersection import Intersection
 from fairret.sensitive.soft import Soft
 from fairret.sensitive.trait import Trait
 
 TraitLike: TypeAlias = ColumnName | Trait | Intersection
-MOST_CODES = 20  # whole numbers with more distinct values than this are amounts
 
 
-def resolve(listed: Iterable[TraitLike], frame: Frame) -> list[Trait | Cross]:
-    """Give every bare name its kind, and every intersection its traits.
+def resolve(
+    listed: Iterable[TraitLike], choose: Callable[[ColumnName], Trait]
+) -> list[Trait | Intersection]:
+    """Replace column names by traits, also within intersections.
+
+    Args:
+        listed: The traits as the user named them.
+        choose: Chooses the trait of a column.
 
     Raises:
         ArgumentError: If an intersection names a column that has two traits.
-        DtypeError: If a column's dtype does not tell its kind.
-        RangeError: If a column's values do not tell its kind.
     """
     known = [
-        guess_kind(frame.column(trait)) if isinstance(trait, (str, int)) else trait
-        for trait in listed
+        choose(trait) if isinstance(trait, (str, int)) else trait for trait in listed
     ]
     plain = [trait for trait in known if isinstance(trait, Trait)]
     return [
         trait
         if isinstance(trait, Trait)
-        else Cross(
-            tuple(
-                part if isinstance(part, Trait) else _find(part, plain, frame)
+        else Intersection(
+            *(
+                part if isinstance(part, Trait) else _find(part, plain, choose)
                 for part in trait.traits
             ),
-            trait.min_size,
+            min_size=trait.min_size,
         )
         for trait in known
     ]
 
 
-def guess_kind(column: Column) -> Trait:
-    """Pick the kind of a column that was named without one.
-
-    Codes must not be taken for amounts. Whole numbers in a float column count as
-    integers, for that is what pandas makes of integers with a gap.
+def choose_kind(column: Column) -> Trait:
+    """Choose the kind of a column by the rule in :mod:`fairret.sensitive.coded`.
 
     Raises:
         DtypeError: If the values are neither text nor bool nor numbers.
-        RangeError: If the values may be codes as well as amounts.
     """
     name = column.name
     column.check_observed()
     if column.kind in "mMcV":
         raise DtypeError(
-            f"Column {name!r} of `data` must hold text, bool or numbers to be taken by "
-            f"its name alone; got {listing(column.distinct.values, 3)}. Convert it to "
-            f"numbers, or take its values as groups with `Categorical({name!r})`."
+            f"Column {name!r} of `data` must hold text, bool or numbers to be given by "
+            f"its name alone; got {listing(column.coded.categories, 3)}. Convert it to "
+            f"numbers, or treat its values as groups with `Categorical({name!r})`."
         )
-    if not _holds_numbers(column):
-        return Categorical(name)
-    x = column.numbers[~np.isnan(column.numbers)]
-    if not (np.isfinite(x) & (x == np.round(x))).all():
-        return Continuous(name)
-    count = len(column.distinct.values)
-    if count <= 2:
-        return Categorical(name)
-    if count > MOST_CODES:
-        return Continuous(name)
-    raise RangeError(
-        f"Column {name!r} of `data` must have its kind in `traits`, for whole numbers "
-        f"may be codes or amounts; got {count} distinct values, "
-        f"{listing(column.distinct.values, 5)}. Write `Categorical({name!r})` for "
-        f"codes or `Continuous({name!r})` for amounts."
-    )
+    return Continuous(name) if column.coded.is_amount else Categorical(name)
 
 
-def _holds_numbers(column: Column) -> bool:
-    if column.kind != "O":
-        return column.kind in "iuf"
-    values, declared = column.distinct.values, column.distinct.ordered
-    return not declared and all(is_number(value) for value in values)
+def column_names(traits: Iterable[TraitLike]) -> tuple[ColumnName, ...]:
+    """List the columns that traits read, each once."""
+    columns: dict[ColumnName, None] = {}
+    for trait in traits:
+        read = (trait,) if isinstance(trait, (str, int)) else trait.columns
+        columns.update(dict.fromkeys(read))
+    return tuple(columns)
 
 
-def _find(name: ColumnName, plain: list[Trait], frame: Frame) -> Trait:
-    """Look up the trait that an intersection means by a column's name."""
+def _find(
+    name: ColumnName, plain: list[Trait], choose: Callable[[ColumnName], Trait]
+) -> Trait:
+    """Look up the trait that an intersection refers to by a column name."""
     found = list(dict.fromkeys(trait for trait in plain if trait.columns == (name,)))
     if len(found) > 1:
         raise ArgumentError(
@@ -103,4 +88,4 @@ def _find(name: ColumnName, plain: list[Trait], frame: Frame) -> Trait:
         return found[0]
     if any(isinstance(trait, Soft) and name in trait.columns for trait in plain):
         return Soft(name)
-    return guess_kind(frame.column(name))
+    return choose(name)

@@ -1,4 +1,4 @@
-"""Memberships that are given: probabilities of a group, or degrees of belonging."""
+"""Given memberships: probabilities of a group, or degrees of belonging."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairret.errors import ArgumentError
-from fairret.sensitive.columns import ColumnName
+from fairret.sensitive.column import ColumnName
 from fairret.sensitive.frame import Block, Frame
 from fairret.sensitive.trait import Encoding, Rules, Trait, check_column_name
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Soft(Trait):
-    """Columns that are memberships in [0, 1] already; they enter S unchanged.
+    """Columns of memberships in [0, 1], which enter S unchanged.
 
-    A missing value gets 0. The memberships of a row need not add up to 1.
+    A missing value gets 0. The memberships of a row need not sum to 1.
 
     Args:
-        columns: The columns' names, one a group.
+        columns: The names of the columns, one per group.
 
     Raises:
         ArgumentError: If no column is named.
@@ -46,24 +46,23 @@ class Soft(Trait):
         """The columns as given."""
         return self.names
 
-    @property
-    def kind(self) -> str:
-        """Always "soft"."""
-        return "soft"
-
-    def learn(self, frame: Frame, rules: Rules) -> Given:
-        """Take the names; nothing else depends on the training rows."""
+    def learn(self, frame: Frame, rules: Rules) -> FittedSoft:
+        """Keep the names; nothing else depends on the training rows."""
         for name in self.names:
             frame.column(name).check_observed()
-        return Given(tuple(map(str, self.names)), self.names)
+        return FittedSoft(tuple(map(str, self.names)), self.names)
 
 
 @dataclass(frozen=True, eq=False)
-class Given(Encoding):
-    """A soft trait after training."""
+class FittedSoft(Encoding):
+    """A fitted soft trait."""
 
     names: tuple[str, ...]
     columns: tuple[ColumnName, ...]
+
+    def reads(self) -> tuple[ColumnName, ...]:
+        """Name the columns as given."""
+        return self.columns
 
     def encode(self, frame: Frame) -> Block:
         """Copy the memberships.
@@ -78,7 +77,7 @@ class Given(Encoding):
             column.check_rows(
                 np.isnan(s) | ((s >= 0) & (s <= 1)),
                 required="memberships in [0, 1]",
-                remedy=f"Scale it first, or take an amount as `Continuous({name!r})`.",
+                remedy=f"Scale it first, or use `Continuous({name!r})` for an amount.",
             )
             parts.append(np.nan_to_num(s, nan=0.0).astype(np.float32))
         return np.stack(parts, axis=1)

@@ -1,4 +1,4 @@
-"""What a kind of trait owes: how it learns from training rows, how it encodes."""
+"""The base classes of traits: before and after fitting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fairret.errors import DtypeError
-from fairret.sensitive.columns import ColumnName, is_number
+from fairret.sensitive.coded import Mask, is_number
+from fairret.sensitive.column import ColumnName
 from fairret.sensitive.frame import Block, Frame
 
 Unseen: TypeAlias = Literal["error", "none"]
@@ -18,24 +19,33 @@ Unseen: TypeAlias = Literal["error", "none"]
 
 @dataclass(frozen=True)
 class Rules:
-    """The encoder's settings that a trait needs to know."""
+    """The settings of the encoder that traits use."""
 
     unseen: Unseen
     max_categories: int
 
 
 class Encoding(ABC):
-    """A trait after training: its columns of S are fixed."""
+    """A fitted trait: its columns of S are fixed."""
 
     names: tuple[str, ...]
 
     @abstractmethod
     def encode(self, frame: Frame) -> Block:
-        """Compute the columns of S for these rows, zeros where missing."""
+        """Compute the columns of S for these rows, zeros where values are missing."""
+
+    @abstractmethod
+    def reads(self) -> tuple[ColumnName, ...]:
+        """Name the columns of the data that it reads."""
+
+    def missing(self, frame: Frame) -> Mask:
+        """Tell which rows lack a value in one of these columns, `(n,)`."""
+        each = [frame.column(name).missing for name in self.reads()]
+        return np.asarray(np.any(each, axis=0))
 
 
 class Trait(ABC):
-    """A kind of trait, and the columns of the data that it is read from."""
+    """A kind of trait, and the columns of the data that it reads."""
 
     @property
     @abstractmethod
@@ -43,9 +53,9 @@ class Trait(ABC):
         """The columns of the data that the trait reads."""
 
     @property
-    @abstractmethod
     def kind(self) -> str:
-        """The kind in words, to tell two traits of one column apart."""
+        """The kind in words, which distinguishes two traits of one column."""
+        return type(self).__name__.lower()
 
     @abstractmethod
     def learn(self, frame: Frame, rules: Rules) -> Encoding:
@@ -53,17 +63,28 @@ class Trait(ABC):
 
     @property
     def label(self) -> str:
-        """The trait's name: that of its column."""
+        """The name of the trait: that of its column."""
         return ", ".join(str(column) for column in self.columns)
 
     @property
     def long_label(self) -> str:
-        """The trait's name with its kind."""
+        """The name of the trait with its kind."""
         return f"{self.label} ({self.kind})"
 
 
+class ColumnTrait(Trait):
+    """A trait of a single column."""
+
+    column: ColumnName
+
+    @property
+    def columns(self) -> tuple[ColumnName, ...]:
+        """The one column."""
+        return (self.column,)
+
+
 def check_column_name(column: object) -> None:
-    """Require a name that can stand in front of a group's name.
+    """Require a column name.
 
     Raises:
         DtypeError: If it is neither text nor an integer.

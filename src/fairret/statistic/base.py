@@ -1,4 +1,4 @@
-r"""Linear-fractional statistics (Def. 2): what a subclass says, and what it gets."""
+r"""The base class of linear-fractional statistics (Def. 2)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -6,34 +6,20 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from fairret.checks import (
-    Inputs,
-    check_batch,
-    full_precision,
-    nearest,
-    result_dtype,
-    sort_positional,
-)
-from fairret.errors import ArgumentError, StatisticError
+from fairret.batch import Batch, read_batch
+from fairret.device import full_precision, result_dtype
+from fairret.errors import ArgumentError, StatisticError, did_you_mean
 from fairret.statistic.constraint import Line, fix
 from fairret.statistic.functions import (
     FUNCTIONS,
     Coefficient,
     Need,
     as_coefficient,
-    as_row,
-    inputs_of,
+    read_inputs,
     unify_spelling,
 )
 from fairret.statistic.registry import register
-from fairret.statistic.sums import (
-    Coefficients,
-    Sums,
-    over_all,
-    over_groups,
-    ratio,
-    summands,
-)
+from fairret.statistic.sums import Coefficients, Sums, over_groups, ratio, summands
 
 
 class LinearFractionalStatistic(nn.Module):
@@ -46,8 +32,8 @@ class LinearFractionalStatistic(nn.Module):
     A subclass has up to four functions: `nom_intercept` for :math:`\alpha_0`,
     `nom_slope` for :math:`\beta_0`, `denom_intercept` for :math:`\alpha_1` and
     `denom_slope` for :math:`\beta_1`. Each names the inputs that it needs: `feat`,
-    `label`, or any keyword that the caller hands to the loss. It returns a number or
-    one number for every row. A function that is left out stands for 0.
+    `label`, or any keyword argument of the call. It returns a number or one number per
+    row. A missing function means 0.
 
     Example:
         >>> import torch
@@ -70,19 +56,19 @@ class LinearFractionalStatistic(nn.Module):
     def __init_subclass__(
         cls, name: str | None = None, aliases: Sequence[str] = (), **kwargs: object
     ) -> None:
-        """Unify the spellings, note the inputs of each function, register the name."""
+        """Unify the spellings, read the inputs of each function, register the name."""
         super().__init_subclass__(**kwargs)
         unify_spelling(cls)
         cls._needs = {
-            function: inputs_of(getattr(cls, function), cls, function)
+            function: read_inputs(getattr(cls, function), cls, function)
             for function in FUNCTIONS
             if hasattr(cls, function)
         }
         if cls._needs and not any(f.startswith("denom") for f in cls._needs):
             raise StatisticError(
                 f"`{cls.__name__}` must define `denom_intercept` or `denom_slope`; "
-                f"got only {', '.join(cls._needs)}. Without a denominator there is "
-                "nothing to divide by (Def. 2); a plain mean has `denom_intercept` 1."
+                f"got only {', '.join(cls._needs)}. A statistic is a ratio (Def. 2); a "
+                "plain mean has `denom_intercept` 1."
             )
         cls.name = name
         for key in (name, *aliases):
@@ -96,147 +82,108 @@ class LinearFractionalStatistic(nn.Module):
 
     @property
     def inputs(self) -> frozenset[str]:
-        """Names of the inputs that the statistic cannot do without."""
+        """Names of the inputs that the statistic requires."""
         return frozenset(need.source for need in self._all_needs() if need.required)
 
     @property
     def asks_for(self) -> frozenset[str]:
-        """Names of all inputs that the statistic uses if they are there."""
+        """Names of all inputs that the statistic uses, required or not."""
         return frozenset(need.source for need in self._all_needs())
 
     def forward(
         self,
         prob: Tensor,
         *args: Tensor | None,
-        feat: Tensor | None = None,
-        sens: Tensor | None = None,
-        label: Tensor | None = None,
-        weight: Tensor | None = None,
         **inputs: object,
     ) -> Tensor:
-        r"""Compute :math:`\gamma(k; h)` of every group.
+        r"""Compute :math:`\gamma(k; h)` of every group (Eq. 3).
 
         Args:
             prob: Probabilities or decisions, `(n,)` or `(n, 1)`.
-            *args: `[feat,] sens[, label]`, each also by keyword.
-            feat: Features, for a statistic that asks for them.
-            sens: Memberships, `(n, d_s)`.
-            label: Labels, `(n,)` or `(n, 1)`.
-            weight: Sample weights, `(n,)` or `(n, 1)`.
-            **inputs: Whatever else the statistic asks for by name.
+            *args: `[feat,] sens[, label]`: features for a statistic that uses them,
+                memberships `(n, d_s)`, labels `(n,)` or `(n, 1)`.
+            **inputs: The same by keyword; `weight`, sample weights `(n,)` or `(n, 1)`;
+                and further inputs of the statistic, by name.
 
         Returns:
-            `(d_s,)`, or `(K, d_s)` for a stack; NaN for a group that nobody counts in.
+            `(d_s,)`, or `(K, d_s)` for a stack; NaN for a group without counted rows.
         """
-        everybody = len(args) in (1, 2) and args[0] is None and sens is None
-        if everybody:  # 0.1.3's form
-            return self.overall_statistic(
-                prob, *args[1:], feat=feat, label=label, weight=weight, **inputs
-            )
-        sums = self.sums(
-            prob, *args, feat=feat, sens=sens, label=label, weight=weight, **inputs
-        )
+        everybody = len(args) in (1, 2) and args[0] is None
+        if everybody and inputs.get("sens") is None:  # 0.1.3's form
+            inputs.pop("sens", None)
+            return self.overall_statistic(prob, *args[1:], **inputs)
+        sums = self.sums(prob, *args, **inputs)
         return ratio(sums).to(result_dtype(prob))
 
-    def sums(
-        self,
-        prob: Tensor,
-        *args: Tensor | None,
-        feat: Tensor | None = None,
-        sens: Tensor | None = None,
-        label: Tensor | None = None,
-        weight: Tensor | None = None,
-        **inputs: object,
-    ) -> Sums:
-        """Sum both halves over every group, in float64; called like the statistic."""
-        named = sort_positional(args, feat, sens, label)
-        batch = check_batch(prob, *named, weight, inputs, name="prob")
-        return self._sums(batch)
+    def sums(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Sums:
+        """Sum numerator and denominator per group, in float64 (Def. 2)."""
+        return self._sums(read_batch(prob, args, inputs))
 
-    def overall(
-        self,
-        prob: Tensor,
-        *args: Tensor | None,
-        feat: Tensor | None = None,
-        label: Tensor | None = None,
-        weight: Tensor | None = None,
-        **inputs: object,
-    ) -> Tensor:
+    def overall(self, prob: Tensor, *args: Tensor | None, **inputs: object) -> Tensor:
         r"""Compute :math:`\bar\gamma(h)` of the whole batch: `()`, stacked `(K,)`.
 
         The positional arguments after `prob` are `[feat,] label`.
         """
-        named = sort_positional(args, feat, None, label, grouped=False)
-        batch = check_batch(prob, *named, weight, inputs, name="prob", grouped=False)
-        return ratio(self._sums(batch)).to(result_dtype(prob))
+        sums = self._sums(read_batch(prob, args, inputs, grouped=False))
+        return ratio(sums)[..., 0].to(result_dtype(prob))
 
     def overall_statistic(
         self, prob: Tensor, *args: Tensor | None, **inputs: Any
     ) -> Tensor:
-        """0.1.3's :meth:`overall`, with a last dimension of 1 to set beside groups."""
+        """0.1.3's :meth:`overall`, with a last dimension of 1."""
         return self.overall(prob, *args, **inputs).unsqueeze(-1)
 
     def num(self, prob: Tensor, *args: Tensor | None, **inputs: Any) -> Tensor:
         """0.1.3's name of the numerator in :meth:`sums`."""
-        num = self.sums(prob, *args, **inputs).num
-        return num.to(result_dtype(prob))
+        return self.sums(prob, *args, **inputs).num.to(result_dtype(prob))
 
     def denom(self, prob: Tensor, *args: Tensor | None, **inputs: Any) -> Tensor:
         """0.1.3's name of the denominator in :meth:`sums`."""
-        den = self.sums(prob, *args, **inputs).den
-        return den.to(result_dtype(prob))
+        return self.sums(prob, *args, **inputs).den.to(result_dtype(prob))
 
     def fixed_constraint(
-        self,
-        fix_value: Tensor | float,
-        *args: Tensor | None,
-        feat: Tensor | None = None,
-        sens: Tensor | None = None,
-        label: Tensor | None = None,
-        **inputs: object,
+        self, fix_value: Tensor | float, *args: Tensor | None, **inputs: object
     ) -> Line:
-        r"""Write :math:`\gamma(k; f) = c` as a linear constraint (Prop. 1).
+        r"""Write :math:`\gamma(k; f) = c` as a linear constraint (Prop. 1, Eq. 6).
+
+        The arguments after `fix_value`, which is c, are those of the statistic.
 
         Returns:
             Intercept and slope, `(n, K d_s)`: parity holds at c if and only if
             `(intercept + slope * f[:, None]).sum(0)` is zero.
         """
-        feat_, sens_, label_ = sort_positional(args, feat, sens, label)
-        nothing = sens_[:, 0] * 0.0 if isinstance(sens_, Tensor) else sens_
-        batch = check_batch(nothing, feat_, sens_, label_, None, inputs, name="prob")
-        assert batch.sens is not None  # check_batch requires it
+        sens = inputs.get("sens", args[len(args) == 3] if args else None)
+        nothing = sens[:, 0] * 0.0 if isinstance(sens, Tensor) else sens
+        batch = read_batch(nothing, args, inputs)
         s = batch.sens.unsqueeze(1)
         c = torch.as_tensor(fix_value).to(batch.pred).flatten()
         line = fix(self.coefficients(batch), c.expand(len(self.parts)))
-        dtype = torch.as_tensor(sens_).dtype
+        dtype = torch.as_tensor(sens).dtype
         dtype = dtype if dtype.is_floating_point else torch.float32
         rows = [(side.T.unsqueeze(2) * s).flatten(1).to(dtype) for side in line]
         return Line(*rows)
 
-    def coefficients(self, batch: Inputs) -> Coefficients:
+    def coefficients(self, batch: Batch) -> Coefficients:
         """Evaluate the four functions of every part: numbers, or `(K, n)`."""
         self._check_names(batch)
         return Coefficients(*(self._rows(function, batch) for function in FUNCTIONS))
 
-    def _rows(self, function: str, batch: Inputs) -> Coefficient:
+    def _rows(self, function: str, batch: Batch) -> Coefficient:
         values = [part._evaluate(function, batch) for part in self.parts]
-        first = values[0]
-        if isinstance(first, float) and all(
-            isinstance(value, float) and value == first for value in values
-        ):
-            return first
-        return torch.stack([as_row(value, batch) for value in values])
+        if all(isinstance(x, float) and x == values[0] for x in values):
+            return values[0]
+        full = torch.full_like
+        rows = [x if isinstance(x, Tensor) else full(batch.pred, x) for x in values]
+        return rows[0][None] if len(rows) == 1 else torch.stack(rows)
 
-    def _sums(self, batch: Inputs) -> Sums:
+    def _sums(self, batch: Batch) -> Sums:
         coef = self.coefficients(batch)
         with full_precision(batch.pred.device):
             rows = summands(batch.pred, batch.weight, coef)
-            sums = (
-                over_all(rows) if batch.sens is None else over_groups(rows, batch.sens)
-            )
+            sums = over_groups(rows, batch.sens)
         return sums if self.stacked else Sums(sums.num[0], sums.den[0])
 
-    def _evaluate(self, function: str, batch: Inputs) -> Coefficient:
+    def _evaluate(self, function: str, batch: Batch) -> Coefficient:
         if function not in self._needs:
             return 0.0
         given = {
@@ -255,20 +202,20 @@ class LinearFractionalStatistic(nn.Module):
             for need in needs
         ]
 
-    def _check_names(self, batch: Inputs) -> None:
+    def _check_names(self, batch: Batch) -> None:
         needs = self._all_needs()
         for need in needs:
             if need.required and need.source not in batch.named:
                 raise ArgumentError(
-                    f"`{need.source}` is required by {type(self).__name__}; it did not "
-                    f"come with the call. Pass `{need.source}=...`."
+                    f"`{need.source}` is required by {type(self).__name__}; got "
+                    f"nothing. Pass `{need.source}=...`."
                 )
         known = {need.source for need in needs}
         for name in batch.named:
             if name not in known and name not in ("feat", "label"):
                 raise ArgumentError(
                     f"`{name}` must be an input of the statistic or an option of the "
-                    f"call; {type(self).__name__} asks for "
-                    f"{', '.join(sorted(known)) or 'nothing'}."
-                    f"{nearest(name, ['weight', *known])} Leave it out otherwise."
+                    f"call; {type(self).__name__} uses "
+                    f"{', '.join(sorted(known)) or 'no inputs'}."
+                    f"{did_you_mean(name, ['weight', *known])} Otherwise leave it out."
                 )

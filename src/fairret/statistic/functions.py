@@ -1,13 +1,12 @@
-r"""The four functions of a statistic: how they are read, and what they may return."""
+r"""The four functions of a statistic (Def. 2): their inputs and their values."""
 
 import inspect
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-import torch
 from torch import Tensor
 
-from fairret.checks import Inputs
+from fairret.batch import Batch
 from fairret.errors import ShapeError, StatisticError
 
 Coefficient: TypeAlias = Tensor | float
@@ -18,20 +17,13 @@ OTHER_SPELLING = {"nom_intercept": "num_intercept", "nom_slope": "num_slope"}
 class Need(NamedTuple):
     """An input of one of the four functions."""
 
-    parameter: str  # how the function calls it
-    source: str  # how the caller does
+    parameter: str  # its name in the function
+    source: str  # its name in the call
     required: bool
 
 
-def as_row(value: Coefficient, batch: Inputs) -> Tensor:
-    """Write a number out for every row."""
-    if isinstance(value, Tensor):
-        return value
-    return torch.full_like(batch.pred, value)
-
-
-def as_coefficient(value: object, batch: Inputs, where: str) -> Coefficient:
-    """Check what a function returned: a number, or one for every row."""
+def as_coefficient(value: object, batch: Batch, where: str) -> Coefficient:
+    """Check the value of a function: a number, or one number per row."""
     if isinstance(value, int | float):
         return float(value)
     if isinstance(value, Tensor):
@@ -47,18 +39,18 @@ def as_coefficient(value: object, batch: Inputs, where: str) -> Coefficient:
         got = type(value).__name__
     raise ShapeError(
         f"`{where}` must return a number or a tensor of shape (n,) or (n, 1) with "
-        f"n={batch.n}; got {got}. Return one number for every row."
+        f"n={batch.n}; got {got}. Return one number per row."
     )
 
 
 def unify_spelling(cls: type) -> None:
-    """Make 0.1.3's `num_` a second name of `nom_`, whichever the class was given."""
+    """Make `num_` of 0.1.3 and `nom_` names of the same function."""
     for ours, theirs in OTHER_SPELLING.items():
         own = vars(cls)
         if ours in own and theirs in own:
             raise StatisticError(
-                f"`{cls.__name__}` must define `{ours}` or `{theirs}`, which are one; "
-                "got both. Delete one of them."
+                f"`{cls.__name__}` must define only one of `{ours}` and `{theirs}`, "
+                "which are the same; got both. Delete one of them."
             )
         if theirs in own:
             setattr(cls, ours, own[theirs])
@@ -66,10 +58,10 @@ def unify_spelling(cls: type) -> None:
             setattr(cls, theirs, own[ours])
 
 
-def inputs_of(
+def read_inputs(
     function: Callable[..., object], cls: type, name: str
 ) -> tuple[Need, ...]:
-    """Read a function's inputs off its signature."""
+    """Read the inputs of a function from its signature."""
     parameters = list(inspect.signature(function).parameters.values())
     if not isinstance(inspect.getattr_static(cls, name), staticmethod):
         parameters = parameters[1:]  # self

@@ -1,4 +1,4 @@
-r"""Linear statistics of Table 1 (:math:`\beta_1 = 0`, Def. 4) and complements."""
+r"""The linear statistics of Table 1 (:math:`\beta_1 = 0`, Def. 4) and complements."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from fairret.statistic.functions import Coefficient, Need
 class PositiveRate(
     LinearFractionalStatistic, name="pr", aliases=("dp", "demographic_parity")
 ):
-    r"""Share of positive decisions, :math:`P(f = 1 \mid S_k)` (row 1)."""
+    r"""Share of positive decisions, :math:`P(f = 1 \mid S_k)` (Table 1, row 1)."""
 
     def nom_slope(self) -> Coefficient:
         return 1.0
@@ -22,12 +22,12 @@ class PositiveRate(
 
 
 class ConditionalPositiveRate(LinearFractionalStatistic, name="cpr"):
-    r"""Positive rate where :math:`\zeta(X)` holds (row 2).
+    r"""Positive rate where :math:`\zeta(X)` holds (Table 1, row 2).
 
     Args:
-        zeta: A function of `feat` that gives one number for every row, or the name of
-            an input that is handed to the loss, as in
-            `loss(logit, sens, region=mask)` for `ConditionalPositiveRate("region")`.
+        zeta: A function of `feat` that returns one number per row, or the name of an
+            input, as in `loss(logit, sens, region=mask)` for
+            `ConditionalPositiveRate("region")`.
     """
 
     def __init__(self, zeta: Callable[[Tensor], Tensor] | str) -> None:
@@ -35,7 +35,7 @@ class ConditionalPositiveRate(LinearFractionalStatistic, name="cpr"):
         if not (callable(zeta) or isinstance(zeta, str)):
             raise DtypeError(
                 "`zeta` must be a function of `feat` or the name of an input; "
-                f"got {type(zeta).__name__}. Pass `lambda feat: feat[:, 3] > 0`, say."
+                f"got {type(zeta).__name__}. Pass `lambda feat: feat[:, 3] > 0`."
             )
         self.zeta = zeta
         source = zeta if isinstance(zeta, str) else "feat"
@@ -55,7 +55,10 @@ class ConditionalPositiveRate(LinearFractionalStatistic, name="cpr"):
 class TruePositiveRate(
     LinearFractionalStatistic, name="tpr", aliases=("eo", "equal_opportunity", "recall")
 ):
-    r"""Share of the positives found, :math:`P(f = 1 \mid Y = 1, S_k)` (row 3)."""
+    r"""Share of positives that are chosen (Table 1, row 3).
+
+    :math:`P(f = 1 \mid Y = 1, S_k)`
+    """
 
     def nom_slope(self, label: Tensor) -> Coefficient:
         return label
@@ -67,7 +70,10 @@ class TruePositiveRate(
 class FalsePositiveRate(
     LinearFractionalStatistic, name="fpr", aliases=("false_positive_parity",)
 ):
-    r"""Share of the negatives accused, :math:`P(f = 1 \mid Y = 0, S_k)` (row 4)."""
+    r"""Share of negatives that are chosen (Table 1, row 4).
+
+    :math:`P(f = 1 \mid Y = 0, S_k)`
+    """
 
     def nom_slope(self, label: Tensor) -> Coefficient:
         return 1 - label
@@ -77,7 +83,7 @@ class FalsePositiveRate(
 
 
 class FalseNegativeRate(LinearFractionalStatistic, name="fnr"):
-    r"""Share of the positives missed, :math:`P(f = 0 \mid Y = 1, S_k)`."""
+    r"""Share of positives not chosen, :math:`P(f = 0 \mid Y = 1, S_k)`."""
 
     def nom_intercept(self, label: Tensor) -> Coefficient:
         return label
@@ -90,7 +96,7 @@ class FalseNegativeRate(LinearFractionalStatistic, name="fnr"):
 
 
 class TrueNegativeRate(LinearFractionalStatistic, name="tnr"):
-    r"""Share of the negatives left alone, :math:`P(f = 0 \mid Y = 0, S_k)`."""
+    r"""Share of negatives not chosen, :math:`P(f = 0 \mid Y = 0, S_k)`."""
 
     def nom_intercept(self, label: Tensor) -> Coefficient:
         return 1 - label
@@ -105,7 +111,7 @@ class TrueNegativeRate(LinearFractionalStatistic, name="tnr"):
 class Accuracy(
     LinearFractionalStatistic, name="accuracy", aliases=("accuracy_equality",)
 ):
-    r"""Share of right decisions, :math:`P(f = Y \mid S_k)` (row 7)."""
+    r"""Share of correct decisions, :math:`P(f = Y \mid S_k)` (Table 1, row 7)."""
 
     def nom_intercept(self, label: Tensor) -> Coefficient:
         return 1 - label

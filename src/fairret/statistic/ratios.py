@@ -1,4 +1,4 @@
-r"""Statistics of Table 1 whose denominator depends on the scores, and their kin."""
+r"""Statistics whose denominator depends on the scores (Table 1, and related ones)."""
 
 from torch import Tensor
 
@@ -12,7 +12,10 @@ class PositivePredictiveValue(
     name="ppv",
     aliases=("pp", "predictive_parity", "precision"),
 ):
-    r"""Share of positives in those chosen, :math:`P(Y = 1 \mid f = 1, S_k)` (row 5)."""
+    r"""Share of positives among the chosen (Table 1, row 5).
+
+    :math:`P(Y = 1 \mid f = 1, S_k)`
+    """
 
     def nom_slope(self, label: Tensor) -> Coefficient:
         return label
@@ -22,7 +25,7 @@ class PositivePredictiveValue(
 
 
 class FalseDiscoveryRate(LinearFractionalStatistic, name="fdr"):
-    r"""Share of negatives in those chosen, :math:`P(Y = 0 \mid f = 1, S_k)`."""
+    r"""Share of negatives among the chosen, :math:`P(Y = 0 \mid f = 1, S_k)`."""
 
     def nom_slope(self, label: Tensor) -> Coefficient:
         return 1 - label
@@ -34,7 +37,10 @@ class FalseDiscoveryRate(LinearFractionalStatistic, name="fdr"):
 class FalseOmissionRate(
     LinearFractionalStatistic, name="for", aliases=("false_omission_parity",)
 ):
-    r"""Share of positives in those left, :math:`P(Y = 1 \mid f = 0, S_k)` (row 6)."""
+    r"""Share of positives among the others (Table 1, row 6).
+
+    :math:`P(Y = 1 \mid f = 0, S_k)`
+    """
 
     def nom_intercept(self, label: Tensor) -> Coefficient:
         return label
@@ -50,7 +56,7 @@ class FalseOmissionRate(
 
 
 class NegativePredictiveValue(LinearFractionalStatistic, name="npv"):
-    r"""Share of negatives in those left, :math:`P(Y = 0 \mid f = 0, S_k)`."""
+    r"""Share of negatives among the others, :math:`P(Y = 0 \mid f = 0, S_k)`."""
 
     def nom_intercept(self, label: Tensor) -> Coefficient:
         return 1 - label
@@ -68,7 +74,7 @@ class NegativePredictiveValue(LinearFractionalStatistic, name="npv"):
 class FalseNegativeFalsePositiveFraction(
     LinearFractionalStatistic, name="fn_fp", aliases=("te", "treatment_equality")
 ):
-    r"""Positives missed for each negative accused (row 8); not a probability."""
+    r"""Ratio of false negatives to false positives (Table 1, row 8)."""
 
     def nom_intercept(self, label: Tensor) -> Coefficient:
         return label
@@ -92,7 +98,7 @@ class FScore(LinearFractionalStatistic, name="f_score"):
 
     def __init__(self, beta: float = 1.0) -> None:
         super().__init__()
-        self.beta = check_positive("beta", beta, "1 weighs precision and recall alike.")
+        self.beta = check_positive("beta", beta, "1 weighs both equally.")
 
     def nom_slope(self, label: Tensor) -> Coefficient:
         return (1 + self.beta**2) * label

@@ -1,10 +1,14 @@
-"""Statistics by name, for command lines, configurations and quick experiments."""
+"""Statistics by name, for command lines and configurations."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairret.checks import nearest
-from fairret.errors import ArgumentError, NameNotFoundError, StatisticError
+from fairret.errors import (
+    ArgumentError,
+    NameNotFoundError,
+    StatisticError,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     from fairret.statistic.base import LinearFractionalStatistic
@@ -13,17 +17,17 @@ _REGISTRY: "dict[str, Callable[[], LinearFractionalStatistic]]" = {}
 
 
 def register(name: str, factory: "Callable[[], LinearFractionalStatistic]") -> None:
-    """Give a statistic a name. A class that is defined again takes its own place."""
+    """Register a name. A class that is defined again replaces itself."""
     if not name.isidentifier():
         raise StatisticError(
-            "`name` must be one word of letters, digits and underscores; "
-            f"got {name!r}. Choose such a word, as in `name='acc'`."
+            "`name` must consist of letters, digits and underscores; "
+            f"got {name!r}. Choose another, as in `name='acc'`."
         )
     old = _REGISTRY.get(name)
     if old is not None and _own_name(old) != _own_name(factory):
         raise StatisticError(
-            f"`name` must be new; {name!r} already names {_own_name(old)}. "
-            "Choose another word."
+            f"A statistic named {name!r} is already registered: {_own_name(old)}. "
+            "Choose another name."
         )
     _REGISTRY[name] = factory
 
@@ -38,10 +42,10 @@ def statistic_names() -> tuple[str, ...]:
     return tuple(sorted(_REGISTRY))
 
 
-def name_of(statistic: "LinearFractionalStatistic") -> str:
-    """Name a statistic: as registered, with settings that are not its own; "a+b"."""
+def get_name(statistic: "LinearFractionalStatistic") -> str:
+    """The registered name of a statistic, with settings other than the default."""
     if statistic.stacked:
-        return "+".join(name_of(part) for part in statistic.parts)
+        return "+".join(get_name(part) for part in statistic.parts)
     name = statistic.name or type(statistic).__name__
     settings = statistic.extra_repr()
     try:
@@ -56,13 +60,13 @@ def make(name: str) -> "LinearFractionalStatistic":
     name = name if name in _REGISTRY else name.lower()
     if name not in _REGISTRY:
         raise NameNotFoundError(
-            f"`statistic` must be a registered name; got {name!r}."
-            f"{nearest(name, _REGISTRY)} Known are {', '.join(statistic_names())}."
+            f"Unknown statistic {name!r}.{did_you_mean(name, _REGISTRY)} "
+            f"Known names: {', '.join(statistic_names())}."
         )
     try:
         return _REGISTRY[name]()
     except TypeError as error:
         raise ArgumentError(
             f"`statistic` must be a name that needs no settings; got {name!r} "
-            f"({error}). Make the statistic yourself and pass the object."
+            f"({error}). Construct the statistic and pass the object."
         ) from error

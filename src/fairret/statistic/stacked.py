@@ -11,7 +11,7 @@ from fairret.statistic.registry import make, register
 
 
 class StackedLinearFractionalStatistic(LinearFractionalStatistic):
-    """K statistics side by side: values `(K, d_s)`, parity where each has parity.
+    """K statistics at once: values `(K, d_s)`, parity if each has parity.
 
     Args:
         *statistics: Any statistics, or their names.
@@ -27,14 +27,14 @@ class StackedLinearFractionalStatistic(LinearFractionalStatistic):
         super().__init__()
         if not statistics:
             raise ArgumentError(
-                "`statistics` must be at least one statistic; got none. "
-                "Pass some, as in `StackedLinearFractionalStatistic('tpr', 'fpr')`."
+                "A stack needs at least one statistic; got none. Pass some, as in "
+                "`StackedLinearFractionalStatistic('tpr', 'fpr')`."
             )
         self.statistics = nn.ModuleList(map(get_statistic, statistics))
 
     @property
     def parts(self) -> tuple[LinearFractionalStatistic, ...]:
-        """The members, with stacks inside the stack laid out flat."""
+        """The members, with nested stacks flattened."""
         return tuple(
             part
             for statistic in self.statistics
@@ -49,7 +49,7 @@ class StackedLinearFractionalStatistic(LinearFractionalStatistic):
 def get_statistic(
     statistic: LinearFractionalStatistic | str,
 ) -> LinearFractionalStatistic:
-    """Look a statistic up by its name; names joined by "+" make a stack.
+    """Look up a statistic by name; names joined by "+" make a stack.
 
     Example:
         >>> get_statistic("tpr")

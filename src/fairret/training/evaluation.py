@@ -1,8 +1,8 @@
-"""All the columns by which a method is judged, side by side.
+"""All measures by which a method is judged.
 
-AUROC against the violation of scores can be gamed: AUROC does not see a monotone change
-of the scores, and a relative violation shrinks when all scores are inflated. So the
-violation of decisions, the log-loss, the accuracy and the mean score stand beside it.
+AUROC against the violation of scores can be gamed: AUROC ignores monotone changes of
+the scores, and a relative violation shrinks when all scores are inflated. So the
+violation of decisions, the log-loss, the accuracy and the mean score are reported too.
 """
 
 import math
@@ -12,11 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairret.checks import check_batch
+from fairret.batch import read_batch
 from fairret.metric.by_label import moments_by_label
-from fairret.metric.result import results_of
+from fairret.metric.compute import compute_results
+from fairret.metric.studentised_test import MIN_SIZE
 from fairret.statistic import LinearFractionalStatistic
-from fairret.statistic.registry import name_of
+from fairret.statistic.registry import get_name
 
 BINS = 15
 CHANNELS = ("scores", "decisions", "decisions at the base rate")
@@ -27,21 +28,25 @@ def evaluate(
     sens: Tensor,
     label: Tensor,
     statistics: Sequence[LinearFractionalStatistic],
-    traits: Mapping[str, Sequence[int]],
+    traits: Mapping[str, Mapping[str, Sequence[int]]],
 ) -> dict[str, float]:
-    """Measure scores.
+    """Compute all measures of some scores.
 
     Args:
         prob: Scores, `(n,)`.
         sens: Memberships, `(n, d_s)`.
         label: Labels 0 and 1, `(n,)`.
-        statistics: Whose violation is wanted.
-        traits: Sets of columns of `sens` to measure, by name: all of them, say, and
-            those of a single trait.
+        statistics: Statistics whose violation is measured.
+        traits: Sets of traits to measure, by name, such as all of them and a single
+            one. Each set has the columns of `sens` that belong to each of its traits.
 
     Returns:
-        Numbers by name: `auroc`, `log_loss`, ... and, for every statistic, channel and
-        set of columns, `violation/pr/scores/all` and `floor/pr/scores/all`.
+        Numbers by name: `auroc`, `log_loss`, ... and, per statistic, channel and set of
+        traits, the largest violation (`violation/pr/scores/all`), its noise floor
+        (`floor/...`), the p-value of the joint Wald test (`p_value/...`), the verdict
+        adjusted for the number of groups (`beyond_chance/...`: 1 or 0, NaN if no group
+        can be judged), and the violation beyond chance
+        (`violation_beyond_chance/...`).
     """
     prob, label = prob.double(), label.double()
     half = (prob > 0.5).double()
@@ -57,10 +62,9 @@ def evaluate(
         "calibration_error": calibration_error(prob, label),
         "rows": float(len(prob)),
     }
-    for which, columns in traits.items():
-        numbers |= _violations(
-            (prob, half, kept), sens[:, list(columns)], label, statistics, which
-        )
+    for which, own in traits.items():
+        found = _violations((prob, half, kept), sens, label, statistics, own)
+        numbers |= {f"{name}/{which}": value for name, value in found.items()}
     return numbers
 
 
@@ -69,49 +73,63 @@ def _violations(
     sens: Tensor,
     label: Tensor,
     statistics: Sequence[LinearFractionalStatistic],
-    which: str,
+    traits: Mapping[str, Sequence[int]],
 ) -> dict[str, float]:
-    batch = check_batch(
-        channels[0], None, sens, label, None, {}, name="prob", layout="given"
-    )
+    columns = sorted(k for own in traits.values() for k in own)
+    sens = sens[:, columns]
+    batch = read_batch(channels[0], (sens, label), {}, layout="given")
     total = moments_by_label(batch, statistics, channels)
     names = [str(k) for k in range(sens.shape[1])]
-    numbers = {}
+    numbers: dict[str, float] = {}
     for k, channel in enumerate(CHANNELS):
-        one = total._replace(first=total.first[[k]], second=total.second[[k]])
-        one = one._replace(excess=total.excess[[k]])
-        results = results_of(one, statistics, names=names, traits={}, confidence=0.95)
+        of_channel = ("first", "second", "decided", "excess")
+        one = total._replace(**{x: getattr(total, x)[[k]] for x in of_channel})
+        results = compute_results(
+            one,
+            statistics,
+            names=names,
+            traits={x: [*map(columns.index, own)] for x, own in traits.items()},
+            confidence=0.95,
+            min_size=MIN_SIZE,
+        )
         for statistic in statistics:
-            name = name_of(statistic)
+            name = get_name(statistic)
             found = results[name].scores
-            path = f"{name}/{channel}/{which}"
-            numbers[f"violation/{path}"] = float(found.max_violation)
-            numbers[f"floor/{path}"] = float(found.noise_floor)
+            verdict = found.beyond_chance if found.can_be_judged else math.nan
+            of_name = {
+                "violation": found.max_violation,
+                "floor": found.noise_floor,
+                "p_value": found.test.p_value,
+                "beyond_chance": verdict,
+                "violation_beyond_chance": found.violation_beyond_chance,
+            }
+            path = f"{name}/{channel}"
+            numbers |= {f"{key}/{path}": float(x) for key, x in of_name.items()}
     return numbers
 
 
 def at_base_rate(prob: Tensor, label: Tensor) -> Tensor:
-    """Say yes to as many of the highest scores as there are positives."""
+    """Decide positively on as many of the highest scores as there are positives."""
     decision = torch.zeros_like(prob)
     decision[prob.argsort(descending=True, stable=True)[: int(label.sum())]] = 1
     return decision
 
 
 def auroc(prob: Tensor, label: Tensor) -> float:
-    """Chance that a positive has the higher score of a pair; a tie counts half."""
-    positives = label.sum()
-    pairs = positives * (len(label) - positives)
-    if pairs == 0:
+    """Area under the ROC curve; NaN if there is only one class."""
+    from torchmetrics.functional.classification import binary_auroc  # a slow import
+
+    if label.min() == label.max():
         return math.nan
-    values, place = torch.unique(prob, return_inverse=True)
-    ups = torch.zeros_like(values).index_add_(0, place, label)
-    downs = torch.zeros_like(values).index_add_(0, place, 1 - label)
-    below = downs.cumsum(0) - downs
-    return float((ups * (below + downs / 2)).sum() / pairs)
+    return float(binary_auroc(prob, label.long(), validate_args=False))
 
 
 def calibration_error(prob: Tensor, label: Tensor) -> float:
-    """Mean distance of the share of positives from the score, in bins of the score."""
-    place = (prob * BINS).long().clamp_max(BINS - 1)
-    gap = torch.zeros(BINS, dtype=prob.dtype).index_add_(0, place, prob - label)
-    return float(gap.abs().sum() / len(prob))
+    """Expected calibration error over 15 bins of equal width."""
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    below_one = prob.clamp_max(1 - torch.finfo(prob.dtype).eps)  # 1 has no own bin
+    error = binary_calibration_error(
+        below_one, label.long(), n_bins=BINS, validate_args=False
+    )
+    return float(error)

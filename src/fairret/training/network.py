@@ -38,3 +38,8 @@ class Network(nn.Module):
         hidden = self.body(feat)
         logit: Tensor = self.head(hidden)[:, 0]
         return logit, hidden
+
+
+def as_vector(x: Tensor) -> Tensor:
+    """Read `(n,)` or `(n, 1)` as `(n,)`."""
+    return x.select(1, 0) if x.dim() == 2 else x

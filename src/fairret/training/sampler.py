@@ -1,4 +1,4 @@
-"""Batches in which every stratum is present, and the weights that make up for it."""
+"""Batches with rows of every stratum, and the weights that correct for it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from fairret.errors import DtypeError, RangeError, ShapeError
 
 
 class StratifiedBatchSampler(Sampler[list[int]]):
-    r"""Deal rows out so that every batch has some of every stratum.
+    r"""Sample batches that have rows of every stratum.
 
-    A small batch lacks rare groups, and then says nothing about them. Here a stratum
-    with a share of the rows gets the same share of a batch, but at least `least` rows.
-    Rows of a rare stratum are therefore seen more often than others, and count less:
+    A small batch may have no rows of a rare group. Here every stratum gets its share of
+    each batch, but at least `least` rows. Rows of a rare stratum are therefore sampled
+    more often than others, and get a smaller weight:
 
     .. math:: w_i = \frac{n_k / n}{b_k / b}
 
     for a row i of stratum k, which has :math:`n_k` of the n rows and :math:`b_k` of
-    the b rows of a batch. Weighted by it, sums over a batch are right on average. Give
-    it to the fairret and to the loss beside it.
+    the b rows of a batch. Weighted sums over a batch are unbiased. Pass the weight to
+    the fairret and to the other loss.
 
     Args:
-        strata: For every row the number of its stratum, `(n,)`; or memberships,
-            `(n, d_s)`, of which every pattern is a stratum.
-        batch_size: Rows of a batch.
-        least: Rows of a batch that a stratum has at the least.
+        strata: The stratum of each row, `(n,)`; or memberships, `(n, d_s)`, of which
+            every distinct row is a stratum.
+        batch_size: Rows per batch.
+        least: Minimum number of rows per stratum and batch.
         seed: Of the order, which differs between epochs.
-        rank: Which of the processes this is. Each deals out batches of its own.
-        processes: How many there are.
+        rank: Rank of this process. Each process gets its own batches.
+        processes: Number of processes.
 
     Example:
         >>> import torch
@@ -57,7 +57,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     ) -> None:
         codes = _codes(strata)
         for name, value, hint in (
-            ("batch_size", batch_size, "Pass 32, say."),
+            ("batch_size", batch_size, "For example, pass 32."),
             ("least", least, "Leave it out for 1."),
             ("processes", processes, "Pass `torch.distributed.get_world_size()`."),
         ):
@@ -80,19 +80,19 @@ class StratifiedBatchSampler(Sampler[list[int]]):
         self.batch_size, self.seed, self.epoch = batch_size, seed, 0
         self.rank, self.processes = rank, processes
         self.shares = _shares(count, batch_size, least)
-        """How many rows of a batch every stratum has."""
+        """Rows per batch of each stratum."""
         self._rows = [(codes == k).nonzero()[:, 0] for k in range(len(count))]
         self._batches = max(1, len(codes) // (batch_size * processes))
         weight = (count / len(codes)) / (self.shares / batch_size)
         self.weight = weight[codes].to(torch.get_default_dtype())
-        """The weight of every row of the data, `(n,)`."""
+        """Weight of each row of the data, `(n,)`."""
 
     def __len__(self) -> int:
         """Number of batches in an epoch."""
         return self._batches
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Deal the rows of an epoch out; the next epoch has another order."""
+        """Iterate over the batches of an epoch; the next epoch has another order."""
         # epochs of one seed must not be those of another
         mixed = random.Random(f"{self.seed} {self.epoch}").getrandbits(63)
         rng = torch.Generator().manual_seed(mixed)
@@ -106,17 +106,17 @@ class StratifiedBatchSampler(Sampler[list[int]]):
             yield batch[torch.randperm(len(batch), generator=rng)].tolist()
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch is next, as after a resume."""
+        """Set the next epoch, for example after resuming."""
         self.epoch = epoch
 
 
 def rarest_group(sens: Tensor) -> Tensor:
-    """Number every row by the rarest group that it belongs to, `(n,)`.
+    """Number each row by the rarest group that it belongs to, `(n,)`.
 
-    With several traits, that makes few strata, and rare groups have their own. Not all
-    groups have: one whose members all belong to groups that are as rare or rarer can
-    be absent from a batch, by chance, as before. Amounts, which are not 0 or 1, do not
-    count. Rows of no group have the number d_s.
+    With several traits, this gives few strata, and rare groups have their own. A group
+    whose members all belong to groups that are as rare or rarer has none, and may still
+    be absent from a batch. Columns with values other than 0 and 1 are ignored. Rows
+    without a group have the number d_s.
 
     Args:
         sens: Memberships, `(n, d_s)`.
@@ -165,17 +165,17 @@ def _codes(strata: Tensor) -> Tensor:
 
 
 def _shares(count: Tensor, batch_size: int, least: int) -> Tensor:
-    """Divide a batch among the strata: proportional, but none below the least."""
+    """Divide a batch among the strata in proportion, with a minimum for each."""
     k = len(count)
     if least * k > batch_size:
         raise RangeError(
             f"`batch_size` must be at least {least * k}, for {k} strata with `least` "
             f"{least} rows each; got {batch_size}. Pass a larger one, or fewer strata: "
-            "the codes of one trait, say, and amounts such as age cut into bins."
+            "such as the codes of one trait, with amounts such as age cut into bins."
         )
     ideal = count / count.sum() * batch_size
     shares = ideal.floor().clamp_min(least)
-    while shares.sum() != batch_size:  # one row at a time, where it is missed the most
+    while shares.sum() != batch_size:  # one row at a time, where the error is largest
         missing = shares.sum() < batch_size
         gap = ideal - shares
         if missing:
@@ -186,7 +186,7 @@ def _shares(count: Tensor, batch_size: int, least: int) -> Tensor:
 
 
 def _cycle(rows: Tensor, number: int, rng: torch.Generator) -> Tensor:
-    """Deal rows out in random order, as often as it takes."""
+    """Repeat the rows in random order until there are enough."""
     times = -(-number // len(rows))
     order = [rows[torch.randperm(len(rows), generator=rng)] for _ in range(times)]
     return torch.cat(order)[:number]

@@ -1,4 +1,4 @@
-"""Rows to train on, rows to choose by, rows to test on."""
+"""Training, validation and test rows."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,19 @@ TEST_SHARE = 0.2
 
 
 class Rows(NamedTuple):
-    """People as training sees them."""
+    """Features, memberships and labels of some rows."""
 
-    feat: Tensor  # (n, d_x); amounts are standardised
+    feat: Tensor  # (n, d_x); standardised unless binary
     sens: Tensor  # (n, d_s)
     label: Tensor  # (n,)
 
     def take(self, rows: Tensor) -> "Rows":
-        """Take some of the rows."""
+        """Select some of the rows."""
         return Rows(self.feat[rows], self.sens[rows], self.label[rows])
 
 
 class Split(NamedTuple):
-    """Rows that do not overlap."""
+    """Disjoint sets of rows."""
 
     train: Rows
     validation: Rows | None
@@ -31,14 +31,14 @@ class Split(NamedTuple):
 def split_rows(
     feat: Tensor, sens: Tensor, label: Tensor, *, seed: int, validation: float = 0.0
 ) -> Split:
-    """Split 80 to 20, at random, and standardise amounts by the training rows.
+    """Split 80 to 20 at random, and standardise features by the training rows.
 
     Args:
         feat: Features, `(n, d_x)`.
         sens: Memberships, `(n, d_s)`.
         label: Labels, `(n,)`.
         seed: Of the split.
-        validation: Share of the training rows that are kept for choosing.
+        validation: Share of the training rows to use for validation.
     """
     n = len(label)
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
@@ -47,7 +47,7 @@ def split_rows(
     kept = round(validation * len(rest))
     chosen, train = rest[:kept], rest[kept:]
     mean, sd = feat[train].mean(0), feat[train].std(0, correction=0)
-    as_it_is = ((feat == 0) | (feat == 1)).all(0) | (sd == 0)  # a yes or no
+    as_it_is = ((feat == 0) | (feat == 1)).all(0) | (sd == 0)  # binary or constant
     mean, sd = mean.masked_fill(as_it_is, 0), sd.masked_fill(as_it_is, 1)
     rows = Rows((feat - mean) / sd, sens, label)
     chosen_rows = rows.take(chosen) if kept else None

@@ -1,0 +1,70 @@
+"""Train everything that docs/reproduction.md is about, the most important first.
+
+    python experiments/train.py STORE [--jobs N]
+
+Models without a fairness term come first, because they tell what is beyond chance.
+Then the files are trained one after the other, each seed by seed, so that what is
+there at any time is balanced. Safe to interrupt: rerun the command to resume. On
+another machine, first add the runs in `results/partial` to the store
+(docs/experiments.md).
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from fairret.errors import FairretError
+from fairret.lab.experiment import Progress, Run, Store, list_runs, read_experiment
+from fairret.lab.experiment.runner import run_missing
+from fairret.lab.experiment.trade_off import UNFAIR
+from fairret.lab.experiment.work import Outcome
+
+FOLDER = Path(__file__).parent
+ORDER = (
+    *("trade_offs", "trade_offs_other", "released", "trade_offs_acs"),
+    *("peers", "architectures", "single_trait", "axes"),
+    *("trade_offs_other_acs", "single_trait_acs"),
+)
+
+
+def tell(progress: Progress, last: Outcome | None) -> None:
+    """Write a line per run, for a log."""
+    if last is not None:
+        ended = progress.done + progress.failed
+        words = last.reason or f"{last.seconds:.0f} s"
+        now = time.strftime("%H:%M:%S")
+        print(f"{now} {ended}/{progress.total} {last.run}: {words}", flush=True)
+
+
+def main() -> int:
+    """Train all files; one that cannot be trained does not stop the others."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("store", type=Path, help="SQLite file of the results")
+    parser.add_argument("--jobs", type=int, default=1, help="parallel trainings")
+    given = parser.parse_args()
+    files = {x: list_runs(read_experiment(FOLDER / f"{x}.toml")) for x in ORDER}
+    first = [
+        run
+        for name, runs in files.items()
+        for run in runs
+        if run.method == UNFAIR and name != "architectures"
+    ]
+    store = Store(given.store)
+    stages = {UNFAIR: list(dict.fromkeys(first)), **files}
+    ended = [train(name, runs, store, given.jobs) for name, runs in stages.items()]
+    return 0 if all(ended) else 2
+
+
+def train(name: str, runs: list[Run], store: Store, jobs: int) -> bool:
+    """Train some runs; tell why if it is not possible."""
+    try:
+        run_missing(runs, store, jobs=jobs, on_progress=tell)
+    except FairretError as error:
+        print(f"{name}: {error}", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

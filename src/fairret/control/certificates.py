@@ -1,0 +1,125 @@
+"""What decisions promise for the population: a violation with its interval."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from fairret.control.tolerance import Kind, Tolerance
+from fairret.errors import ArgumentError
+
+MEASURES: dict[Kind, str] = {
+    "max_violation": "largest violation",
+    "max_difference": "largest difference",
+    "min_ratio": "smallest ratio",
+}
+
+
+@dataclass(frozen=True)
+class CertifiedGap:
+    """One group, or a pair of groups of a trait, with an interval for all at once."""
+
+    notion: str
+    groups: tuple[str, ...]
+    estimate: float
+    low: float
+    high: float
+    certified: bool  # whether enough rows count
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds of a violation, difference or ratio in the population.
+
+    `low` and `high` enclose it with the stated confidence. `bound` is the one-sided
+    bound: an upper one, or a lower one of a ratio. All are NaN if no group has enough
+    rows.
+    """
+
+    kind: Kind
+    notions: tuple[str, ...]
+    estimate: float
+    low: float
+    high: float
+    bound: float
+    confidence: float
+    fitted: bool  # whether these rows fitted the rule
+    n: int
+    min_size: float
+    gaps: tuple[CertifiedGap, ...]
+    too_few: tuple[str, ...]  # groups that are not certified
+
+    def holds(self, tolerance: Tolerance) -> bool:
+        """Whether the tolerance holds in the population, with this confidence.
+
+        Groups that are not certified do not count; `too_few` names them.
+
+        Raises:
+            ArgumentError: If the certificate is of another kind than the tolerance.
+        """
+        return self.excess(tolerance) <= 0
+
+    def excess(self, tolerance: Tolerance) -> float:
+        """By how much the bound exceeds the tolerance; 0 or less if it holds."""
+        if tolerance.kind != self.kind:
+            raise ArgumentError(
+                f"This certificate is about `{self.kind}`; got a tolerance on "
+                f"`{tolerance.kind}`. Pass `kind={tolerance.kind!r}` to `certificate`."
+            )
+        if math.isnan(self.bound):
+            return math.inf
+        if isinstance(tolerance.max_violation, Mapping):
+            return max(self.excess_of(gap, tolerance) for gap in self.gaps)
+        if self.kind == "min_ratio":
+            return tolerance.value - self.bound
+        return self.bound - tolerance.value
+
+    def excess_of(self, gap: CertifiedGap, tolerance: Tolerance) -> float:
+        """By how much the interval of one gap exceeds the tolerance."""
+        if not gap.certified:
+            return -math.inf
+        if self.kind == "min_ratio":
+            return tolerance.value - gap.low
+        limit = tolerance.max_violation
+        if isinstance(limit, Mapping):
+            return gap.high - limit.get(gap.groups[0], math.inf)
+        return gap.high - tolerance.value
+
+    def to_dict(self) -> dict[str, object]:
+        """All fields as plain values."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """All fields as JSON; NaN is null."""
+        return json.dumps(plain(self.to_dict()), indent=2)
+
+    def __str__(self) -> str:
+        of = " and ".join(self.notions)
+        rows = "rows that fitted the rule" if self.fitted else "held-out rows"
+        if math.isnan(self.high):
+            least = f"{self.min_size:g} counted rows"
+            lines = [f"Nothing can be certified: no group has {least}."]
+        else:
+            lines = [
+                f"With {self.confidence:.0%} confidence, the {MEASURES[self.kind]} "
+                f"({of}) in the population is between {self.low:.3f} and "
+                f"{self.high:.3f}.",
+                f"The estimate is {self.estimate:.3f}, on {self.n:,} {rows}.",
+            ]
+        if self.too_few:
+            lines.append(
+                f"Not certified, with fewer than {self.min_size:g} counted rows: "
+                f"{', '.join(self.too_few)}."
+            )
+        return "\n".join(lines)
+
+
+def plain(x: object) -> object:
+    """Replace what JSON has not: NaN and infinity become None, tuples lists."""
+    if isinstance(x, float):
+        return x if math.isfinite(x) else None
+    if isinstance(x, Mapping):
+        return {str(k): plain(v) for k, v in x.items()}
+    if isinstance(x, list | tuple):
+        return [plain(v) for v in x]
+    return x

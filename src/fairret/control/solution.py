@@ -1,0 +1,280 @@
+"""What a solved task says: the rule, its statistics, and what it could not do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from fairret.control.certificates import MEASURES, Certificate
+from fairret.control.certify import certificate
+from fairret.control.performance import Performance, measure_performance
+from fairret.control.rows import Array, FitRows
+from fairret.control.rule import Rule
+from fairret.control.scores import warn_if_fitted_to, warn_if_too_good
+from fairret.control.solve import Iterate
+from fairret.control.task import Notion, Task, violation
+from fairret.control.tolerance import Tolerance
+from fairret.statistic.registry import get_name
+
+Status: TypeAlias = Literal["met", "missed", "infeasible"]
+Treatment: TypeAlias = Literal["constrained", "relaxed", "too few rows", "free"]
+
+
+class GroupOutcome(NamedTuple):
+    """One statistic of one group, on the rows that fitted the rule."""
+
+    notion: str
+    name: str
+    counted: float  # rows behind the statistic, before the rule
+    statistic: float
+    violation: float
+    allowed: float  # distance from parity; infinite without a limit
+    treatment: Treatment
+
+
+@dataclass(frozen=True, repr=False)
+class Solution:
+    """A rule, and how its decisions do on the rows that fitted it.
+
+    `status` is "met" if the decisions are within the tolerance and the band of
+    positive rates; "infeasible" if no decisions can be, which is then proved; and
+    "missed" otherwise. `reachable` is the smallest tolerance that a rule met, where
+    the stated one was not.
+    """
+
+    rule: Rule
+    status: Status
+    found: Iterate
+    task: Task
+    rows: FitRows
+    counted: Tensor  # (J, d_s)
+    reachable: float | None = None
+    confidence: float | None = None  # with which the tolerance holds in the population
+
+    @property
+    def label(self) -> Tensor:
+        """Labels of the fit rows."""
+        return self.rows.label
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """The tolerance that was stated."""
+        return self.task.notions[0].tolerance
+
+    def certificate(self, confidence: float = 0.95) -> Certificate:
+        """Bound the violation in the population from the rows that fitted the rule.
+
+        The bounds hold if the scores of these rows are out-of-fold or held-out. If they
+        look too good for that, there is a warning.
+        """
+        warn_if_too_good(self.rows.eta, self.rows.label, self.rows.weight)
+        return self.certify_fit(confidence)
+
+    def certify_fit(self, confidence: float) -> Certificate:
+        """The same without a look at the scores."""
+        return self._certify(
+            self.decisions,
+            self.rows.sens,
+            self.rows.label,
+            self.rows.weight,
+            confidence,
+            self.rows.inputs,
+            fitted=True,
+        )
+
+    def certificate_on(
+        self,
+        eta: Array,
+        sens: Array,
+        label: Array,
+        *,
+        q: tuple[Array, Array] | None = None,
+        weight: Array | None = None,
+        confidence: float = 0.95,
+        **inputs: object,
+    ) -> Certificate:
+        """Bound the violation in the population from held-out rows.
+
+        Warns if the scores of the fit rows are better than those of the held-out rows,
+        as those of an overfitted model are on its training rows.
+
+        Args:
+            eta: Scores of the held-out rows, as in the fit.
+            sens: Memberships, which a blind rule does not decide with.
+            label: Labels.
+            q: :math:`E[S | x, y]` for y = 0 and y = 1, for a blind rule.
+            weight: Sample weights.
+            confidence: Of the interval.
+            **inputs: Further inputs of the statistic.
+        """
+        own = sens if self.rule.informed else None
+        f = self.rule.decide(eta, q=q, sens=own, **inputs)
+        warn_if_fitted_to(self.rows, eta, label)
+        return self._certify(f, sens, label, weight, confidence, inputs, fitted=False)
+
+    def _certify(
+        self,
+        decisions: Tensor,
+        sens: Array,
+        label: Array,
+        weight: Array | None,
+        confidence: float,
+        inputs: Mapping[str, object],
+        *,
+        fitted: bool,
+    ) -> Certificate:
+        options: dict[str, Any] = dict(inputs)
+        return certificate(
+            decisions,
+            sens,
+            label,
+            notion=self.rule.statistic,
+            kind=self.tolerance.kind,
+            weight=weight,
+            names=self.rule.names,
+            traits=self.rows.traits,
+            confidence=confidence,
+            fitted=fitted,
+            **options,
+        )
+
+    @cached_property
+    def decisions(self) -> Tensor:
+        """Decisions on the fit rows, `(n,)`: 1 for yes, 0 for no."""
+        cost = self.found.price @ self.task.known
+        return (self.task.gain - cost > 0).to(self.task.gain)
+
+    @property
+    def statistics(self) -> Tensor:
+        """Statistics of all parts, `(J, 1 + d_s)`, everybody first."""
+        return self.found.statistics
+
+    @property
+    def max_violation(self) -> float:
+        r"""Largest :math:`|\gamma_k / \bar\gamma - 1|` of constrained groups."""
+        largest = 0.0
+        for notion in self.task.notions:
+            v = violation(self.statistics[notion.part])[notion.compared]
+            largest = max(largest, float(v.max()) if len(v) else 0.0)
+        return largest
+
+    @property
+    def rate(self) -> float:
+        """Share of people who get a yes."""
+        return self.found.rate
+
+    @property
+    def accuracy(self) -> float:
+        """Share of decisions that equal the label."""
+        return self.performance.accuracy
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean of the accuracy among positives and among negatives."""
+        return self.performance.balanced_accuracy
+
+    @cached_property
+    def performance(self) -> Performance:
+        """Accuracy, balanced accuracy and positive rate."""
+        return measure_performance(self.decisions, self.label, self.task.share)
+
+    @cached_property
+    def groups(self) -> tuple[GroupOutcome, ...]:
+        """Every group under every notion."""
+        return tuple(
+            GroupOutcome(
+                get_name(self.rule.statistic.parts[notion.part]),
+                name,
+                float(self.counted[notion.part, k]),
+                float(self.statistics[notion.part, k + 1]),
+                float(violation(self.statistics[notion.part])[k]),
+                float(notion.allowed[k]),
+                self._treatment(notion, k),
+            )
+            for notion in self.task.notions
+            for k, name in enumerate(self.rule.names)
+        )
+
+    def _treatment(self, notion: Notion, k: int) -> Treatment:
+        if k in notion.compared:
+            return "relaxed" if notion.slack[k] > 0 else "constrained"
+        stated = notion.tolerance.per_group(self.rule.names)[k]
+        if stated < torch.inf and not notion.constrained[k]:
+            return "too few rows"
+        return "free"
+
+    def _beyond(self, stated: Tolerance) -> bool:
+        """Whether small groups exceed what was stated."""
+        if isinstance(stated.max_violation, Mapping):
+            return False
+        over = self.value - stated.value
+        return (-over if stated.kind == "min_ratio" else over) > 1e-9
+
+    @property
+    def value(self) -> float:
+        """The largest violation or difference, or the smallest ratio of a trait."""
+        kind = self.task.notions[0].tolerance.kind
+        if kind == "max_violation":
+            return self.max_violation
+        found = []
+        for notion in self.task.notions:
+            each = self.statistics[notion.part][1:]
+            for groups in notion.pairs:
+                low, high = float(each[groups].min()), float(each[groups].max())
+                ratio = low / high if high > 0 else 1.0
+                found.append(high - low if kind == "max_difference" else -ratio)
+        return abs(max(found, default=float("nan")))
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution(status={self.status!r}, max_violation={self.max_violation:.4f}, "
+            f"accuracy={self.accuracy:.4f}, rate={self.rate:.4f})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self._sentences())
+
+    def _sentences(self) -> list[str]:
+        """Say in words what was reached, for whom, and for whom not."""
+        first = self.task.notions[0].tolerance
+        stated = f"{first.kind} {first.value:g}"
+        assured = self.confidence is not None
+        head = {
+            "met": f"The tolerance ({stated}) is met on the fit rows",
+            "missed": f"The tolerance ({stated}) was not met on the fit rows",
+            "infeasible": f"No decisions can meet the tolerance ({stated})",
+        }["met" if assured and self.found.met else self.status]  # met, not assured
+        if self.status == "met" and self._beyond(first):
+            head += ", but for small groups"
+        lines = [
+            f"{head}: the {MEASURES[first.kind]} is {self.value:.3f}.",
+            f"Accuracy {self.accuracy:.3f}, balanced accuracy "
+            f"{self.balanced_accuracy:.3f}, positive rate {self.rate:.3f} "
+            f"(allowed: {self.task.band[0]:.3f} to {self.task.band[1]:.3f}).",
+        ]
+        if self.confidence is not None:
+            lines.append(
+                f"It holds in the population with {self.confidence:.0%} confidence."
+                if self.status == "met"
+                else "It is not assured for the population."
+            )
+        if self.reachable is not None:
+            lines.append(
+                f"The smallest tolerance that a rule met is {self.reachable:.3g}."
+            )
+        relaxed = [g for g in self.groups if g.treatment == "relaxed"]
+        if relaxed:
+            each = ", ".join(f"{g.name} {g.allowed:.3f}" for g in relaxed)
+            lines.append(
+                f"Small groups have a wider tolerance, which chance explains: {each}."
+            )
+        few = [g for g in self.groups if g.treatment == "too few rows"]
+        if few:
+            each = ", ".join(f"{g.name} ({g.counted:.0f} rows)" for g in few)
+            lines.append(f"Too few rows to constrain: {each}.")
+        return lines

@@ -1,0 +1,159 @@
+"""Rows with scores of models that have not seen them: what a rule is fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fairret.auditing import Audit, audit
+from fairret.control import (
+    Solution,
+    Tolerance,
+    Tradeoff,
+    find_rule,
+    membership,
+    tradeoff,
+)
+from fairret.control.rows import explained_share
+from fairret.estimator.base import FitData
+from fairret.estimator.features import Numbers
+from fairret.estimator.models import Known
+from fairret.estimator.traits import Table, listed
+from fairret.sensitive.resolve import TraitLike
+from fairret.statistic.base import LinearFractionalStatistic
+
+
+class Setting(NamedTuple):
+    """What to ask of a rule."""
+
+    statistic: LinearFractionalStatistic
+    tolerance: Tolerance
+    threshold: float
+    min_rate: float
+    min_size: float
+    adapt: bool
+    confidence: float | None
+
+
+class OutOfFold:
+    """The rows of a fit, with scores; a blind rule has estimates of the groups."""
+
+    def __init__(
+        self, data: FitData, eta: Numbers, known: Known, *, blind: bool
+    ) -> None:
+        self.data, self.eta, self.known, self.blind = data, eta, known, blind
+
+    @property
+    def _rows(self) -> dict[str, Any]:
+        """Arguments that :func:`find_rule` and :func:`tradeoff` share."""
+        traits = self.data.traits
+        return {
+            "eta": self.known.eta,
+            "sens": traits.sens,
+            "label": self.data.labels.binary,
+            "q": (self.known.q0, self.known.q1) if self.blind else None,
+            "weight": self.data.weight,
+            "names": traits.names,
+            "traits": traits.columns,
+        }
+
+    def solve(self, setting: Setting) -> Solution:
+        """Find the rule."""
+        stated = setting.tolerance
+        return find_rule(
+            **self._rows,
+            notion=setting.statistic,
+            max_violation=stated.max_violation,
+            max_difference=stated.max_difference,
+            min_ratio=stated.min_ratio,
+            threshold=setting.threshold,
+            min_rate=setting.min_rate,
+            min_size=setting.min_size,
+            adapt=setting.adapt,
+            confidence=setting.confidence,
+        )
+
+    def tradeoff(self, setting: Setting) -> Tradeoff:
+        """Solve for ten tolerances of the same kind."""
+        return tradeoff(
+            **self._rows,
+            notion=setting.statistic,
+            kind=setting.tolerance.kind,
+            threshold=setting.threshold,
+            min_rate=setting.min_rate,
+            min_size=setting.min_size,
+            adapt=setting.adapt,
+        )
+
+    def warn_of_extremes(self, solution: Solution) -> None:
+        """Warn if the features determine a group, or tell almost nothing about it."""
+        if not self.blind:
+            return
+        rows, q = solution.rows, (self.known.q0, self.known.q1)
+        share = explained_share(
+            torch.as_tensor(self.data.traits.sens),
+            rows.label,
+            rows.weight,
+            (torch.as_tensor(q[0]), torch.as_tensor(q[1])),
+        )
+        membership.warn_of_extremes(solution, share, "features")
+
+    def audit(
+        self, solution: Solution, sensitive: TraitLike | Iterable[TraitLike] | None
+    ) -> Audit:
+        """Audit decisions without and with the rule."""
+        return audit_decisions(
+            self.data.traits.table,
+            plain=self.eta > solution.rule.threshold,
+            decisions=solution.decisions.numpy(),
+            label=self.data.labels.binary,
+            weight=self.data.weight if self.data.weighted else None,
+            sensitive=sensitive,
+        )
+
+
+def audit_decisions(
+    table: Table,
+    *,
+    plain: NDArray[np.bool_],
+    decisions: Numbers,
+    label: Numbers,
+    weight: Numbers | None,
+    sensitive: TraitLike | Iterable[TraitLike] | None,
+) -> Audit:
+    """Compare decisions without and with a rule.
+
+    Args:
+        table: Columns of traits.
+        plain: Decisions by the scores alone.
+        decisions: Decisions of the rule.
+        label: Labels 0 and 1.
+        weight: Sample weights.
+        sensitive: Traits to compare; by default all columns.
+    """
+    columns: dict[Any, Any] = dict(table)
+    added = {
+        "without the rule": plain.astype(np.float64),
+        "with the rule": decisions,
+        "label": label,
+        "weight": np.ones_like(label) if weight is None else weight,
+    }
+    names = [_unused(name, columns) for name in added]
+    columns.update(zip(names, added.values(), strict=True))
+    return audit(
+        columns,
+        score=names[:2],
+        label=names[2],
+        weight=None if weight is None else names[3],
+        sensitive=listed(sensitive) or list(table),
+    )
+
+
+def _unused(name: str, table: Table) -> str:
+    while name in table:
+        name += " "
+    return name

@@ -1,0 +1,168 @@
+"""Sensitive features of a fit: from columns to memberships with names."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from fairret.errors import RangeError, ShapeError, did_you_mean
+from fairret.estimator.features import Numbers
+from fairret.sensitive import Intersection, SensitiveEncoder
+from fairret.sensitive.coded import listing
+from fairret.sensitive.column import Column, ColumnName
+from fairret.sensitive.resolve import TraitLike, column_names
+from fairret.sensitive.trait import Trait
+
+Table: TypeAlias = Mapping[ColumnName, Any]
+NAME = "sensitive"  # of a trait without one
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Encoded traits of the rows that are fitted."""
+
+    encoder: SensitiveEncoder
+    sens: Numbers  # (n, d_s); NaN where a trait is missing
+    table: dict[ColumnName, Any]  # the columns as given
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        return self.encoder.names
+
+    @property
+    def columns(self) -> dict[str, tuple[int, ...]]:
+        """Which groups belong to the same trait."""
+        return self.encoder.traits
+
+
+def listed(sensitive: TraitLike | Iterable[TraitLike] | None) -> list[TraitLike]:
+    """List the traits of the option `sensitive`."""
+    if sensitive is None:
+        return []
+    if isinstance(sensitive, str | int | Trait | Intersection):
+        return [sensitive]
+    return list(sensitive)
+
+
+def fit_traits(
+    sensitive: TraitLike | Iterable[TraitLike] | None, table: Table, n: int
+) -> Traits:
+    """Learn the groups, and encode them.
+
+    Raises:
+        RangeError: If there are no two groups to compare.
+        ShapeError: If there are not `n` rows.
+    """
+    names = column_names(listed(sensitive)) or tuple(table)
+    for name in names:
+        _check_name(name, table)
+        if len(Column(name, table[name])) != n:
+            raise ShapeError(
+                f"`sensitive_features` must have {n} rows, as many as `X`; got "
+                f"{len(Column(name, table[name]))}. Cut both from the same rows."
+            )
+    encoder = SensitiveEncoder(listed(sensitive) or None, unseen="none", missing="nan")
+    own = {name: table[name] for name in names}
+    sens = encoder.fit_transform(own).double().numpy()
+    if not any(np.nanmax(s) > np.nanmin(s) for s in sens.T):
+        raise RangeError(
+            "`sensitive_features` must have two groups to compare; got one group, "
+            f"{listing(encoder.names)}, in all rows."
+        )
+    return Traits(encoder, sens, own)
+
+
+def known_traits(encoder: SensitiveEncoder, table: Table, n: int) -> Traits:
+    """Encode the rows of another fit with the groups of an earlier one.
+
+    Raises:
+        ShapeError: If there are not `n` rows.
+    """
+    return Traits(encoder, read_traits(encoder, table, n), dict(table))
+
+
+def read_traits(encoder: SensitiveEncoder, table: Table, n: int) -> Numbers:
+    """Encode new rows.
+
+    Raises:
+        ShapeError: If there are not `n` rows.
+    """
+    sens = encoder.transform(dict(table)).double().numpy()
+    if len(sens) != n:
+        raise ShapeError(
+            f"`sensitive_features` must have {n} rows, as many as `X`; got {len(sens)}."
+        )
+    return sens
+
+
+def as_table(sensitive_features: Any) -> Table:
+    """Read a frame, a mapping, a series or an array as named columns."""
+    data = sensitive_features
+    if isinstance(data, Mapping):
+        return data
+    if hasattr(data, "columns"):
+        return {name: data[name] for name in data.columns}
+    name = getattr(data, "name", None) if hasattr(data, "to_numpy") else None
+    if isinstance(name, str) and name:
+        return {name: data}
+    array = data if hasattr(data, "to_numpy") else np.asarray(data)
+    if getattr(array, "ndim", 1) != 2:
+        return {NAME: array}
+    if array.shape[1] == 1:
+        return {NAME: array[:, 0]}
+    return {f"{NAME} {j}": array[:, j] for j in range(array.shape[1])}
+
+
+def take_columns(X: Any, columns: Iterable[ColumnName]) -> Table:
+    """Take the columns of traits from the features.
+
+    Raises:
+        RangeError: If there is no such column.
+    """
+    if hasattr(X, "columns"):
+        return {name: X[X.columns[_place(X, name)]] for name in columns}
+    return {name: np.asarray(X)[:, _place(X, name)] for name in columns}
+
+
+def drop_columns(X: Any, columns: Iterable[ColumnName]) -> Any:
+    """Remove the columns of traits from the features."""
+    gone = {_place(X, name) for name in columns}
+    width = len(X.columns) if hasattr(X, "columns") else X.shape[1]
+    kept = [place for place in range(width) if place not in gone]
+    if not kept:
+        raise RangeError(
+            f"`X` must have features besides the {len(gone)} column(s) of traits; got "
+            f"{width} feature(s)."
+        )
+    return _safe_indexing(X, kept, axis=1)
+
+
+def _place(X: Any, name: ColumnName) -> int:
+    """Find the position of a column, given by its name or by its position."""
+    known = list(X.columns) if hasattr(X, "columns") else []
+    if name in known:
+        return known.index(name)
+    width = len(known) or (X.shape[1] if getattr(X, "ndim", 1) == 2 else 0)
+    if isinstance(name, int) and -width <= name < width:
+        return name % width
+    if known:
+        _check_name(name, known)
+    raise RangeError(
+        f"`sensitive` must number columns of `X`, from 0 to {width - 1}, because `X` "
+        f"is an array; got {name!r}. Pass a data frame to use names, or pass "
+        "`sensitive_features` to `fit`."
+    )
+
+
+def _check_name(name: ColumnName, known: Iterable[Hashable]) -> None:
+    names = list(known)
+    if name not in names:
+        raise RangeError(
+            f"`sensitive` names the column {name!r}, which does not exist; there are "
+            f"{listing(names)}.{did_you_mean(name, names)}"
+        )

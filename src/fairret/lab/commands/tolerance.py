@@ -1,0 +1,156 @@
+"""`fairret tolerance`: how well a stated tolerance is kept, beside other packages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import progress
+from rich.table import Table as Shown
+
+from fairret.console import error_exit, stdout_console
+from fairret.errors import FairretError
+from fairret.lab.commands.experiment import progress_bar
+from fairret.lab.commands.tables import plain_table
+from fairret.lab.experiment.trade_off import NOTIONS
+from fairret.lab.tolerance.goals import LEAD, Goal, judge
+from fairret.lab.tolerance.leads import Lead, find_leads
+from fairret.lab.tolerance.methods import (
+    DATASETS,
+    DRAWS,
+    METHODS,
+    SEEDS,
+    Wanted,
+    list_cases,
+)
+from fairret.lab.tolerance.people import Case
+from fairret.lab.tolerance.run import run_cases
+from fairret.lab.tolerance.table import Table
+
+OUTPUT = Path("results/tolerance.parquet")
+LEADS = f"""\
+Peers that lead by more than {LEAD:g} in accuracy at equal test violation, in the mean
+over the seeds. Our curve is interpolated at the violation of the peer."""
+
+
+def command(
+    output: Annotated[Path, typer.Option(help="Parquet file of the results.")] = OUTPUT,
+    datasets: Annotated[
+        str, typer.Option(help="Names of datasets, separated by commas.")
+    ] = ",".join(DATASETS),
+    seeds: Annotated[
+        str, typer.Option(help="Seeds of the splits, separated by commas.")
+    ] = ",".join(map(str, SEEDS)),
+    methods: Annotated[
+        str, typer.Option(help="Names of methods, separated by commas.")
+    ] = ",".join(METHODS),
+    notions: Annotated[
+        str, typer.Option(help="Names of statistics, separated by commas.")
+    ] = ",".join(NOTIONS),
+    draws: Annotated[
+        int, typer.Option(help="Samples from each population.", min=0)
+    ] = DRAWS,
+    figure: Annotated[
+        Path | None, typer.Option(help="Folder for a PNG and a PDF of the results.")
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Run nothing; show the results.")
+    ] = False,
+) -> None:
+    """Compare rules that keep a tolerance with those of other packages.
+
+    Safe to interrupt: rerun the command to resume. It ends with the goals, and with
+    the peers that are ahead.
+    """
+    try:
+        wanted = Wanted(
+            _words(datasets),
+            _numbers(seeds),
+            _words(methods),
+            _words(notions),
+            draws,
+        )
+        cases = list_cases(wanted)
+        table = Table(output)
+        if not show:
+            _run(cases, table)
+        data = table.frame()
+        if data.empty:
+            typer.echo(f"{output} has no results yet.")
+            return
+        leads = find_leads(data)
+        console = stdout_console()
+        console.print(_goal_table(judge(data, leads)))
+        console.print(_lead_table([one for one in leads if one.lead > LEAD]))
+        if figure is not None:
+            from fairret.lab.plot.tolerance import draw
+
+            typer.echo(f"Written: {', '.join(map(str, draw(data, figure)))}.")
+    except (FairretError, OSError) as error:
+        error_exit(error)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    words = _words(text)
+    if not all(word.isdecimal() for word in words):
+        raise typer.BadParameter(f"`--seeds` must be whole numbers; got {text!r}.")
+    return tuple(map(int, words))
+
+
+def _run(cases: Sequence[Case], table: Table) -> None:
+    bar = progress_bar(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )
+    before = sum(case in table for case in cases)
+    with bar:
+        task = bar.add_task("", total=len(cases), completed=before - 1)
+        count = run_cases(
+            cases,
+            table,
+            lambda case: bar.update(task, description=str(case), advance=1),
+        )
+    typer.echo(f"{count} cases run, {before} were there before: {table.path}.")
+
+
+def _goal_table(goals: Sequence[Goal]) -> Shown:
+    table = plain_table("–: no cases.")
+    for header in ("goal", "wanted", "measured", "cases", "reached"):
+        table.add_column(header, justify="left" if header == "goal" else "right")
+    for one in goals:
+        known = not math.isnan(one.share)
+        table.add_row(
+            one.name,
+            f"{one.wanted:.0%}",
+            f"{one.share:.1%}" if known else "–",
+            str(one.cases),
+            ("yes" if one.reached else "no") if known else "–",
+        )
+    return table
+
+
+def _lead_table(leads: Sequence[Lead]) -> Shown:
+    table = plain_table(LEADS if leads else f"No peer leads by more than {LEAD:g}.")
+    numbers = ("violation", "accuracy", "ours", "lead", "balanced", "ours", "seeds")
+    for header in ("dataset", "trait", "notion", "peer", "bound"):
+        table.add_column(header, no_wrap=True)
+    for header in numbers:
+        table.add_column(header, justify="right")
+    for one in sorted(leads, key=lambda one: -one.lead):
+        table.add_row(
+            *(one.dataset, one.traits, NOTIONS[one.notion], one.peer),
+            *(f"{one.tolerance:g}", f"{one.violation:.3f}", f"{one.accuracy:.4f}"),
+            *(f"{one.our_accuracy:.4f}", f"{one.lead:.4f}"),
+            *(f"{one.balanced_accuracy:.3f}", f"{one.our_balanced_accuracy:.3f}"),
+            str(one.seeds),
+        )
+    return table

@@ -1,0 +1,72 @@
+"""AUROC by network and learning rate (App. D.2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairret.lab.plot import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMN = "validation/auroc"
+
+
+def draw_architectures(
+    data: pd.DataFrame, datasets: Sequence[str], statistics: Sequence[str]
+) -> Figure:
+    """Draw a cell per network and learning rate, with its AUROC on held-out rows.
+
+    Raises:
+        NoResultsError: If no run held rows out.
+    """
+    done = data[(data["status"] == "done") & (data["method"] == "Unfair")]
+    if COLUMN not in done or done[COLUMN].isna().all():
+        wanted = "runs of Unfair with `validation` above 0"
+        raise style.nothing_to_draw(wanted, data)
+    own = done[done["dataset"] == next(d for d in datasets if d in {*done["dataset"]})]
+    means, counts = auroc_table(own)
+    size = (6.4, 0.32 * len(means) + 1.6)
+    with style.canvas(1, 1, size) as (figure, grid):
+        ax = grid[0, 0]
+        ax.imshow(means.to_numpy(), cmap="Blues", aspect="auto", alpha=0.6)
+        ax.grid(visible=False)
+        ax.set_xticks(range(len(means.columns)), [f"{x:g}" for x in means.columns])
+        ax.set_yticks(range(len(means)), means.index)
+        ax.set_xlabel("learning rate")
+        ax.set_title(style.DATASETS.get(own["dataset"].iloc[0], own["dataset"].iloc[0]))
+        best = means.to_numpy().max()
+        for (i, j), value in _cells(means):
+            weight = "bold" if value == best else "normal"
+            ax.text(j, i, f"{value:.4f}", ha="center", va="center", fontweight=weight)
+        style.set_caption(
+            figure,
+            [
+                "AUROC on validation rows by sizes of the hidden layers and learning "
+                f"rate; {style.mean_over(counts)}; bold: the largest."
+            ],
+        )
+    return figure
+
+
+def auroc_table(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
+    """Mean AUROC by network (rows) and learning rate; and the numbers of seeds."""
+    settings = runs["training"].map(json.loads)
+    layers = settings.map(lambda x: "-".join(map(str, x["hidden"])) or "none")
+    rates = settings.map(lambda x: x["learning_rate"])
+    cells = runs.assign(layers=layers, rate=rates).groupby(["layers", "rate"])[COLUMN]
+    means = cells.mean().unstack()
+    order = [*dict.fromkeys(layers)]
+    rates_down = sorted(means.columns, reverse=True)
+    return means.loc[order, rates_down], cells.count().tolist()
+
+
+def _cells(table: pd.DataFrame) -> list[tuple[tuple[int, int], float]]:
+    return [
+        ((i, j), float(table.iloc[i, j]))
+        for i in range(table.shape[0])
+        for j in range(table.shape[1])
+    ]

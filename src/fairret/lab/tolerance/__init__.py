@@ -1,0 +1,1 @@
+"""How well a stated tolerance is kept: rules of :mod:`fairret.control` and peers."""

@@ -1,0 +1,205 @@
+"""A certificate is the audit's interval, with a stricter bound on fit rows."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from control.conftest import draw_population
+from fairret.control import Tolerance, certificate, find_rule
+from fairret.errors import ArgumentError, RangeError, ShapeError
+from fairret.metric import Parity
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(scope="module")
+def decided():
+    people = draw_population(3000, 3, seed=1)
+    return (people.eta > 0.45).double(), people.sens, people.label
+
+
+@pytest.mark.parametrize("notion", ["pr", "tpr", "ppv", "fn_fp"])
+def test_held_out_interval_is_that_of_an_audit(decided, notion):
+    f, sens, label = decided
+    found = certificate(f, sens, label, notion=notion, names=NAMES)
+    metric = Parity(notion, names=NAMES, traits={"group": [0, 1, 2]})
+    metric.update(f, sens, label)
+    result = metric.compute().scores
+    assert [found.estimate, found.low, found.high] == pytest.approx(
+        [float(x) for x in result.largest_violation]
+    )
+    pairs = certificate(f, sens, label, notion=notion, kind="max_difference")
+    assert [pairs.estimate, pairs.low, pairs.high] == pytest.approx(
+        [float(x) for x in result.difference_bounds]
+    )
+    ratio = certificate(f, sens, label, notion=notion, kind="min_ratio")
+    assert [ratio.estimate, ratio.low, ratio.high] == pytest.approx(
+        [float(x) for x in result.ratio_bounds]
+    )
+
+
+@pytest.mark.parametrize("kind", ["max_violation", "max_difference", "min_ratio"])
+def test_fit_rows_have_a_wider_bound_than_held_out_rows(decided, kind):
+    f, sens, label = decided
+    held_out = certificate(f, sens, label, notion="tpr", kind=kind)
+    fitted = certificate(f, sens, label, notion="tpr", kind=kind, fitted=True)
+    assert fitted.estimate == held_out.estimate
+    if kind == "min_ratio":
+        assert fitted.bound < held_out.low < held_out.bound < held_out.estimate
+    else:
+        assert fitted.bound > held_out.high > held_out.bound > held_out.estimate
+
+
+def test_group_with_few_rows_is_named_and_not_certified(decided):
+    f, sens, label = decided
+    few = torch.zeros(3000, 1)
+    few[:20] = 1
+    found = certificate(f, torch.cat((sens, few), 1), label, names=[*NAMES, "few"])
+    assert found.too_few == ("few",)
+    assert [gap.certified for gap in found.gaps] == [True, True, True, False]
+    assert found.high == pytest.approx(certificate(f, sens, label).high)
+    assert "fewer than 30 counted rows: few." in str(found)
+
+
+def test_nothing_is_certified_without_a_large_group(decided):
+    f, sens, label = (x[:60] for x in decided)
+    found = certificate(f, sens / 3, label)
+    assert math.isnan(found.high)
+    assert not found.holds(Tolerance(max_violation=0.9))
+    assert "Nothing can be certified" in str(found)
+    assert json.loads(found.to_json())["high"] is None
+
+
+def test_missing_trait_counts_for_everybody_alone(decided):
+    f, sens, label = decided
+    missing = sens.clone()
+    missing[::4] = torch.nan
+    assert certificate(f, missing, label).high == pytest.approx(
+        certificate(f, missing.nan_to_num(nan=0.0), label).high
+    )
+
+
+def test_equal_weights_change_nothing_and_unequal_ones_widen(decided):
+    f, sens, label = decided
+    plain = certificate(f, sens, label, notion="tpr")
+    twice = certificate(f, sens, label, notion="tpr", weight=torch.full((3000,), 2.0))
+    assert twice.high == pytest.approx(plain.high)
+    some = torch.arange(3000) % 2 * 1.8 + 0.1  # unrelated to decisions
+    uneven = certificate(f, sens, label, notion="tpr", weight=some)
+    assert uneven.high - uneven.estimate > plain.high - plain.estimate
+
+
+def test_several_notions_have_the_worst_upper_bound(decided):
+    f, sens, label = decided
+    both = certificate(f, sens, label, notion=["tpr", "fpr"])
+    single = [certificate(f, sens, label, notion=name) for name in ("tpr", "fpr")]
+    assert both.notions == ("tpr", "fpr")
+    assert both.high == pytest.approx(max(x.high for x in single))
+    assert both.low <= max(x.low for x in single)  # corrected for two notions
+    assert {gap.notion for gap in both.gaps} == {"tpr", "fpr"}
+
+
+def test_limits_of_single_groups_are_compared_with_their_own_bounds(decided):
+    f, sens, label = decided
+    found = certificate(f, sens, label, names=NAMES)
+    by_name = {gap.groups[0]: gap for gap in found.gaps}
+    above = {"b": by_name["b"].high + 0.01}
+    below = {"b": by_name["b"].high - 0.01}
+    assert found.holds(Tolerance(max_violation=above))
+    assert not found.holds(Tolerance(max_violation=below))
+
+
+def test_solution_certifies_its_own_rows_and_others():
+    people, others = (draw_population(n, 3, seed=n) for n in (3000, 2500))
+    found = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        q=people.q,
+        notion="tpr",
+        min_ratio=0.7,
+        names=NAMES,
+    )
+    own = found.certificate()
+    assert (own.kind, own.fitted, own.n) == ("min_ratio", True, 3000)
+    gamma = found.statistics[0, 1:]
+    assert own.estimate == pytest.approx(float(gamma.min() / gamma.max()))
+    held_out = found.certificate_on(
+        others.eta, others.sens, others.label, q=others.q, confidence=0.9
+    )
+    f = found.rule.decide(others.eta, q=others.q)
+    expected = certificate(
+        f,
+        others.sens,
+        others.label,
+        notion="tpr",
+        kind="min_ratio",
+        names=NAMES,
+        confidence=0.9,
+    )
+    assert held_out == expected
+    assert "smallest ratio (tpr)" in str(own)
+    assert "rows that fitted the rule" in str(own)
+
+
+def overfitted(people, sharpness):
+    """Scores that have seen the labels."""
+    z = torch.logit(people.eta) + sharpness * (2 * people.label - 1)
+    return torch.sigmoid(z)
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 30.0])
+def test_scores_that_have_seen_the_labels_are_warned_of(sharpness):
+    people = draw_population(2000, 2, seed=3)
+    eta = overfitted(people, sharpness)
+    found = find_rule(eta, people.sens, people.label, notion="tpr", max_violation=0.3)
+    with pytest.warns(UserWarning, match="pass out-of-fold scores"):
+        found.certificate()
+
+
+def test_overfitted_scores_are_found_with_held_out_rows():
+    people, others = (draw_population(2000, 2, seed=seed) for seed in (3, 4))
+    eta = torch.sigmoid(3 * torch.logit(overfitted(people, 0.6)))  # overconfident
+    found = find_rule(eta, people.sens, people.label, max_violation=0.3)
+    new = torch.sigmoid(3 * torch.logit(others.eta))
+    with pytest.warns(UserWarning, match="overfitted to them"):
+        found.certificate_on(new, others.sens, others.label)
+
+
+def test_honest_scores_are_not_warned_of():
+    for seed in range(20):
+        people = draw_population(1000, 2, seed=seed)
+        found = find_rule(people.informed, people.sens, people.label, max_violation=0.3)
+        found.certificate()  # a warning would be an error
+        others = draw_population(800, 2, seed=seed + 100)
+        found.certificate_on(others.informed, others.sens, others.label)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"decisions": [0.3] * 90}, RangeError, "`decisions` must be 0 or 1; got"),
+        ({"decisions": [1.0] * 80}, ShapeError, r"`sens` must have shape \(80, d_s\)"),
+        ({"confidence": 0.3}, RangeError, "`confidence` must be at least 0.5; got 0.3"),
+        ({"kind": "max_ratio"}, ArgumentError, r"Did you mean"),
+    ],
+)
+def test_wrong_input_is_refused_with_one_sentence(change, error, message):
+    good = {
+        "decisions": [0.0, 1.0, 1.0] * 30,
+        "sens": torch.tensor([[1.0, 0.0], [0.0, 1.0]] * 45),
+    }
+    arguments = {**good, **change}
+    arguments["decisions"] = torch.tensor(arguments["decisions"])
+    with pytest.raises(error, match=message):
+        certificate(**arguments)
+
+
+def test_certificate_refuses_a_tolerance_of_another_kind(decided):
+    found = certificate(*decided)
+    with pytest.raises(
+        ArgumentError, match="is about `max_violation`; got a tolerance"
+    ):
+        found.holds(Tolerance(min_ratio=0.8))

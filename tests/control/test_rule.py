@@ -1,0 +1,389 @@
+"""Rules keep tolerances in every form, for every notion, blind and informed."""
+
+import pytest
+import torch
+
+from control.conftest import draw_people
+from fairret.control import Tolerance, find_rule, recalibrate
+from fairret.errors import (
+    ArgumentError,
+    NameNotFoundError,
+    RangeError,
+    ShapeError,
+)
+from fairret.statistic import LinearFractionalStatistic, get_statistic
+
+NAMES = ["a", "b", "c"]
+
+
+def measured(solution, people, notion, **rule_inputs):
+    """Statistics of the rule's own decisions, by the statistic itself."""
+    f = solution.rule.decide(people.eta, **rule_inputs)
+    statistic = get_statistic(notion)
+    return statistic(f, people.sens, people.label), statistic.overall(f, people.label)
+
+
+@pytest.mark.parametrize("blind", [True, False], ids=["blind", "informed"])
+@pytest.mark.parametrize("notion", ["pr", "tpr", "fpr", "ppv", "fn_fp"])
+def test_decisions_are_within_the_violation_that_was_stated(people, notion, blind):
+    known = {"q": people.q} if blind else {}
+    found = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        notion=notion,
+        max_violation=0.1,
+        adapt=False,
+        **known,
+    )
+    inputs = known if blind else {"sens": people.sens}
+    gamma, overall = measured(found, people, notion, **inputs)
+    assert found.status == "met"
+    assert float((gamma / overall - 1).abs().max()) <= 0.1
+    torch.testing.assert_close(found.statistics[0, 1:], gamma)
+
+
+def test_blind_rules_keep_equal_accuracy(people):
+    found = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        notion="accuracy",
+        max_violation=0.05,
+        q=people.q,
+        adapt=False,
+    )
+    assert found.status == "met"
+
+
+def test_difference_and_ratio_hold_within_each_trait():
+    people = draw_people(3000, 4, seed=2)
+    two = torch.nn.functional.one_hot((people.eta > 0.6).long(), 2)
+    sens = torch.cat((people.sens, two.double()), 1)
+    traits = {"four": range(4), "two": range(4, 6)}
+    for limit in ({"max_difference": 0.05}, {"min_ratio": 0.8}):
+        found = find_rule(
+            people.eta, sens, people.label, traits=traits, adapt=False, **limit
+        )
+        gamma = found.statistics[0, 1:]
+        assert found.status == "met"
+        for own in traits.values():
+            low, high = gamma[list(own)].min(), gamma[list(own)].max()
+            if "max_difference" in limit:
+                assert high - low <= 0.05
+            else:
+                assert low / high >= 0.8
+
+
+def test_several_notions_hold_at_once(people):
+    found = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        notion=["tpr", "fpr"],
+        max_violation=0.15,
+        adapt=False,
+    )
+    assert found.status == "met"
+    assert found.statistics.shape == (2, 4)
+    ratio = found.statistics[:, 1:] / found.statistics[:, :1]
+    assert float((ratio - 1).abs().max()) <= 0.15
+
+
+def test_statistic_of_ones_own_is_constrained(people):
+    class Cost(LinearFractionalStatistic):
+        """Cost of decisions per person, with an input of its own."""
+
+        def nom_intercept(self, label, miss):
+            return miss * label
+
+        def nom_slope(self, label, miss):
+            return (1 - label) - miss * label
+
+        def denom_intercept(self):
+            return 1
+
+    miss = 2.0 + (people.eta > 0.3)
+    found = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        notion=Cost(),
+        max_violation=0.3,
+        q=people.q,
+        adapt=False,
+        miss=miss,
+    )
+    f = found.rule.decide(people.eta, q=people.q, miss=miss)
+    gamma = Cost()(f, people.sens, people.label, miss=miss)
+    overall = Cost().overall(f, people.label, miss=miss)
+    assert found.status == "met"
+    assert float((gamma / overall - 1).abs().max()) <= 0.3
+
+
+def test_weights_count_like_repeated_rows(people):
+    times = torch.arange(len(people.eta)) % 3
+    rows = torch.arange(len(people.eta)).repeat_interleave(times)
+    weighted = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        weight=times,
+        max_violation=0.1,
+        adapt=False,
+    )
+    repeated = find_rule(
+        people.eta[rows],
+        people.sens[rows],
+        people.label[rows],
+        max_violation=0.1,
+        adapt=False,
+    )
+    torch.testing.assert_close(
+        weighted.rule.price, repeated.rule.price, rtol=1e-6, atol=1e-6
+    )
+    assert weighted.accuracy == pytest.approx(repeated.accuracy)
+
+
+def test_missing_trait_counts_for_everybody_alone(people):
+    sens = people.sens.clone()
+    sens[::5] = torch.nan
+    found = find_rule(people.eta, sens, people.label, max_violation=0.1, adapt=False)
+    known = ~sens[:, 0].isnan()
+    f = found.rule.decide(people.eta, sens=sens)
+    each = f[known] @ people.sens[known] / people.sens[known].sum(0)
+    assert found.status == "met"
+    assert float((each / f.mean() - 1).abs().max()) <= 0.1
+
+
+def test_groups_may_have_limits_of_their_own(people):
+    found = find_rule(
+        people.eta,
+        people.sens,
+        people.label,
+        names=NAMES,
+        max_violation={"a": 0.05, "c": 0.3},
+        adapt=False,
+    )
+    by_name = {g.name: g for g in found.groups}
+    assert by_name["a"].violation <= 0.05
+    assert by_name["c"].violation <= 0.3
+    assert by_name["b"].treatment == "free"
+
+
+def test_small_group_is_named_and_left_alone():
+    people = draw_people(3000, 3, seed=3)
+    sens = torch.cat((people.sens, torch.zeros(3000, 1)), 1)
+    sens[:20, 3] = 1
+    found = find_rule(
+        people.eta,
+        sens,
+        people.label,
+        names=[*NAMES, "tiny"],
+        traits=[range(3), [3]],
+        max_violation=0.1,
+    )
+    assert found.groups[3].treatment == "too few rows"
+    assert "tiny (20 rows)" in str(found)
+    assert found.status == "met"
+
+
+def test_small_groups_get_two_standard_errors():
+    people = draw_people(600, 3, seed=5)
+    found = find_rule(
+        people.eta, people.sens, people.label, names=NAMES, max_violation=0.02
+    )
+    smallest = found.groups[0]
+    rate = float(found.task.plain_statistics[0, 0])
+    two = 2 * ((1 - rate) / (rate * smallest.counted)) ** 0.5
+    assert smallest.treatment == "relaxed"
+    assert smallest.allowed == pytest.approx(two, rel=0.05)
+    assert "wider tolerance" in str(found)
+
+
+def test_the_luck_of_few_people_whom_nobody_can_tell_costs_nothing():
+    """Sixty people of whom more than average get a yes: by 2.4 standard errors."""
+    few, n = 60, 4000
+    g = torch.Generator().manual_seed(5)
+    eta = torch.rand(n, generator=g, dtype=torch.float64)
+    label = (torch.rand(n, generator=g, dtype=torch.float64) < eta).double()
+    rate = float((eta > 0.5).double().mean())
+    lucky = round(few * rate + 2.4 * (few * rate * (1 - rate)) ** 0.5)
+    yes, no = (eta > 0.5).nonzero()[:, 0], (eta <= 0.5).nonzero()[:, 0]
+    sens = torch.zeros(n, 8, dtype=torch.float64)
+    sens[torch.arange(n), torch.arange(n) % 7] = 1
+    rare = torch.cat((yes[:lucky], no[: few - lucky]))
+    sens[rare] = 0
+    sens[rare, 7] = 1
+    share = sens.mean(0).expand(n, 8)  # features say nothing
+    found = find_rule(eta, sens, label, q=(share, share), max_violation=0.1)
+    assert found.status == "met"
+    assert torch.equal(found.decisions, (eta > 0.5).double())
+    known = find_rule(eta, sens, label, max_violation=0.1)
+    assert not torch.equal(known.decisions, (eta > 0.5).double())  # who is in it
+
+
+def test_confidence_keeps_a_margin(people):
+    plain = find_rule(people.eta, people.sens, people.label, max_violation=0.4)
+    sure = find_rule(
+        people.eta, people.sens, people.label, max_violation=0.4, confidence=0.95
+    )
+    assert sure.max_violation < plain.max_violation <= 0.4
+    assert any(g.allowed < 0.4 for g in sure.groups)
+    assert sure.certificate(0.95).holds(Tolerance(max_violation=0.4))
+    assert not plain.certificate(0.95).holds(Tolerance(max_violation=0.4))
+
+
+@pytest.mark.parametrize("kind", ["max_violation", "max_difference", "min_ratio"])
+def test_margin_is_measured_from_where_the_groups_are(kind):
+    """The certificate exceeds the tolerance a little, the decisions keep it by far."""
+    arrays = draw_people(9000, 2, seed=1)[:3]
+    far = {"max_violation": 0.9, "max_difference": 0.9, "min_ratio": 0.1}[kind]
+    bound = find_rule(*arrays, notion="tnr", **{kind: far}).certificate(0.95).bound
+    limit = bound + (0.002 if kind == "min_ratio" else -0.002)
+    sure = find_rule(*arrays, notion="tnr", confidence=0.95, **{kind: limit})
+    assert sure.status == "met"
+    assert sure.certificate(0.95).holds(Tolerance(**{kind: limit}))
+
+
+def test_too_few_rows_for_confidence_are_counted(people):
+    with pytest.raises(RangeError, match=r"a has \d+ counted rows, and about [\d,]+"):
+        find_rule(
+            people.eta,
+            people.sens,
+            people.label,
+            names=NAMES,
+            max_violation=0.02,
+            confidence=0.95,
+        )
+
+
+def test_positive_rate_stays_in_its_band(people):
+    found = find_rule(
+        people.eta, people.sens, people.label, notion="fpr", max_violation=0.02
+    )
+    plain = float((people.eta > 0.5).double().mean())
+    assert 0.8 * plain <= found.rate <= 1 - 0.8 * (1 - plain)
+
+
+def test_order_of_rows_is_irrelevant(people):
+    order = torch.randperm(len(people.eta), generator=torch.Generator().manual_seed(1))
+    one = find_rule(people.eta, people.sens, people.label, max_violation=0.1)
+    two = find_rule(
+        people.eta[order], people.sens[order], people.label[order], max_violation=0.1
+    )
+    torch.testing.assert_close(one.rule.price, two.rule.price, rtol=1e-5, atol=1e-6)
+
+
+def test_already_fair_decisions_stay_as_they_are():
+    people = draw_people(3000, 2, seed=6)
+    found = find_rule(
+        people.eta, people.sens, people.label, notion="fpr", max_violation=0.99
+    )
+    plain = (people.eta > 0.5).double()
+    torch.testing.assert_close(found.decisions, plain)
+
+
+def test_recalibrated_scores_have_the_mean_of_the_labels_in_every_group(people):
+    blurred = torch.sigmoid(0.4 * torch.logit(people.eta) + 0.3)
+    better = recalibrate(blurred, people.sens, people.label)(blurred, people.sens)
+    size = people.sens.sum(0)
+    mean, share = better @ people.sens / size, people.label @ people.sens / size
+    torch.testing.assert_close(mean, share, atol=2e-3, rtol=0)  # a slight ridge
+    before = (blurred @ people.sens / size - share).abs().max()
+    assert float(before) > 0.02
+
+
+def test_scores_that_are_far_too_sure_are_recalibrated_too(people):
+    sure = torch.sigmoid(20 * torch.logit(people.eta) + 9)
+    better = recalibrate(sure, people.sens, people.label)(sure, people.sens)
+    size = people.sens.sum(0)
+    mean, share = better @ people.sens / size, people.label @ people.sens / size
+    torch.testing.assert_close(mean, share, atol=5e-3, rtol=0)
+
+
+GOOD = {"max_violation": 0.1}
+WRONG = [
+    ({}, {}, ArgumentError, "got none"),
+    ({}, {**GOOD, "min_ratio": 0.8}, ArgumentError, "got max_violation and min_ratio"),
+    ({}, {"max_violation": 10}, RangeError, r"got 10. Did you mean 0.10\?"),
+    ({}, {"min_ratio": 80}, RangeError, r"Did you mean 0.80\?"),
+    ({}, {"max_violation": 0}, RangeError, "above 0 and below 1; got 0"),
+    ({}, {"max_violation": float("nan")}, RangeError, "got nan"),
+    ({}, {"max_violation": "0.1"}, ArgumentError, "must be a number; got str"),
+    ({}, {"max_violation": {"z": 0.1}}, NameNotFoundError, "'z', which does not exist"),
+    ({}, {**GOOD, "min_rate": 2}, RangeError, "`min_rate` must be between 0 and 1"),
+    ({}, {**GOOD, "threshold": 7}, RangeError, "`threshold` must be between 0 and 1"),
+    ({"eta": [0.5] * 90}, GOOD, RangeError, "`eta` must vary; all 90 scores are 0.5"),
+    ({"eta": [0.1] * 89 + [float("nan")]}, GOOD, RangeError, "missing values; got 1"),
+    ({"eta": [0.1] * 89 + [1.5]}, GOOD, RangeError, "between 0 and 1; got values from"),
+    ({"label": [0, 1, 2] * 30}, GOOD, RangeError, "`label` must be 0 or 1"),
+    ({"label": [0, 1]}, GOOD, ShapeError, r"`label` must have shape \(90,\)"),
+    ({"sens": [0.0] * 90}, GOOD, ShapeError, r"`sens` must have shape \(90, d_s\)"),
+    ({}, {**GOOD, "names": ["a"]}, ShapeError, "one name per column of `sens`, 2"),
+    ({}, {**GOOD, "weight": [-1.0] * 90}, RangeError, "`weight` must be at least 0"),
+    (
+        {"sens": [[1.0, 0.0]] * 10 + [[0.0, 0.0]] * 80},
+        GOOD,
+        RangeError,
+        "No group has the 30 counted rows",
+    ),
+    (
+        {"eta": [0.1 + i / 900 for i in range(90)]},
+        GOOD,
+        RangeError,
+        r"refuses everybody: every score is at most the `threshold` of 0.5.* 0.1 to",
+    ),
+    (
+        {"eta": [0.8 + i / 900 for i in range(90)]},
+        {**GOOD, "notion": "fnr"},
+        RangeError,
+        "accepts everybody: every score is above",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arrays", "options", "error", "message"), WRONG)
+def test_wrong_input_is_refused_with_one_sentence(arrays, options, error, message):
+    good = {
+        "eta": [i / 90 for i in range(90)],
+        "sens": [[1.0, 0.0], [0.0, 1.0]] * 45,
+        "label": [0, 0, 1] * 30,
+    }
+    tensors = {
+        name: torch.tensor(x, dtype=torch.float64)
+        for name, x in {**good, **arrays}.items()
+    }
+    if "weight" in options:
+        options = {**options, "weight": torch.tensor(options["weight"])}
+    with pytest.raises(error, match=message):
+        find_rule(**tensors, **options)
+
+
+def test_q_must_have_the_shape_of_sens(people):
+    with pytest.raises(ShapeError, match=r"`q\[1\]` must have the shape of `sens`"):
+        find_rule(
+            people.eta,
+            people.sens,
+            people.label,
+            q=(people.q[0], people.q[1][:, :2]),
+            max_violation=0.1,
+        )
+
+
+def test_rules_ask_for_what_they_were_fitted_with(people):
+    informed = find_rule(people.eta, people.sens, people.label, max_violation=0.1)
+    blind = find_rule(
+        people.eta, people.sens, people.label, q=people.q, max_violation=0.1
+    )
+    with pytest.raises(ArgumentError, match=r"informed rule .* pass `sens`"):
+        informed.rule.decide(people.eta, q=people.q)
+    with pytest.raises(ArgumentError, match=r"blind rule .* pass `q`"):
+        blind.rule.decide(people.eta, sens=people.sens)
+    with pytest.raises(ShapeError, match="knows 3 groups; got 2 columns"):
+        informed.rule.decide(people.eta, sens=people.sens[:, :2])
+
+
+def test_tolerance_says_which_form_it_has():
+    assert repr(Tolerance(max_difference=0.05)) == "Tolerance(max_difference=0.05)"
+    assert Tolerance(max_violation={"a": 0.2, "b": 0.1}).value == 0.1

@@ -1,0 +1,117 @@
+"""The page about the paper's claims has the numbers of the committed results."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairret.lab.experiment import list_runs, read_experiment
+from fairret.lab.experiment.export import export
+from stored_runs import fill, write_file
+
+ROOT = Path(__file__).parents[2]
+LITERALS = {
+    "0.1.3",
+    "0.05",
+    "0.2",
+    "0.3",
+    "0.5",
+    "65,535",
+    "5,529",
+    "195,665",
+    "3,630",
+    "1,024",
+}
+
+
+@pytest.fixture
+def claims(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    import claims
+
+    yield claims
+    del sys.modules["claims"], sys.modules["claim_numbers"]
+
+
+@pytest.fixture
+def numbers(claims, tmp_path):
+    """Made-up results in the place of the committed ones."""
+    file = write_file(tmp_path, "trade_offs")
+    store = fill(tmp_path / "x.sqlite", file)
+    runs = list_runs(read_experiment(file))
+    export(store, runs, tmp_path / "trade_offs.parquet")
+    return claims.Numbers(tmp_path), pd.read_parquet(tmp_path / "trade_offs.parquet")
+
+
+@pytest.mark.slow
+def test_committed_page_has_the_numbers_of_the_committed_results(claims, capsys):
+    assert claims.main([]) == 0, capsys.readouterr().out
+
+
+def test_template_has_no_number_of_its_own(claims):
+    """Numbers with decimals or thousands come from results, but for settings."""
+    text = re.sub(r"\{[{%#].*?[}%#]\}", "", claims.TEMPLATE.read_text(), flags=re.S)
+    found = set(re.findall(r"\d[\d,.]*[.,]\d+", text))
+    assert {x for x in found if len(x) > 3} <= LITERALS
+
+
+def test_values_are_means_over_seeds(numbers):
+    found, data = numbers
+    own = data[(data.dataset == "bank") & (data.method == "KL")]
+    own = own[own.statistic == "tpr"].groupby("strength")
+    means = own["train/violation/tpr/decisions/all"].mean()
+    options = ("bank", "KL", "tpr")
+    one = found.val(*options, 10, "decisions", part="train", digits=4)
+    assert one == f"{means[10]:.4f}"
+    least = found.val(*options, "least", "decisions", part="train")
+    assert least == f"{means.min():.3f}"
+    assert found.val(*options, 1, "auroc", digits=2) == (
+        f"{own['test/auroc'].mean()[1]:.2f}"
+    )
+    assert found.floor_of(*options, 1, "scores") == "0.060"
+    with pytest.raises(KeyError, match="no runs"):
+        found.val("bank", "SED", "tpr", 1, "scores")
+
+
+def test_differences_are_paired_and_bold_beyond_zero(numbers):
+    found, _ = numbers
+    pair = ("lawschool", "pr", "SmoothMax", "KL")
+    own = found.volumes("trade_offs", "violation")
+    a, b = (own["lawschool", "pr", x, "AUROC, scores"] for x in pair[2:])
+    gaps = [a.shares[seed].steps - b.shares[seed].steps for seed in (0, 1, 2)]
+    words = found.gap(*pair, "AUROC, scores")
+    assert words.strip("*").startswith(f"{np.mean(gaps):+.2f}".replace("-", "−"))
+    half = 4.3027 * np.std(gaps, ddof=1) / 3**0.5
+    assert words.startswith("**") == (abs(np.mean(gaps)) > half)
+    counts = found.count_gaps("SmoothMax", "KL", datasets=["bank", "lawschool"])
+    assert counts.endswith(" of 32")
+    with pytest.raises(KeyError, match="in common"):
+        found.count_gaps("SmoothMax", "SED")
+
+
+def test_tables_have_a_row_per_panel_and_method(numbers):
+    found, _ = numbers
+    rows = found.volume_table("trade_offs").splitlines()
+    assert len(rows) == 2 * 4 * 4  # datasets, notions, methods
+    assert rows[0].startswith("| Bank, DP | SmoothMax | ")
+    assert all(row.count("|") == 7 for row in rows)
+    verdicts = found.verdict_table().splitlines()
+    assert len(verdicts) == 2 * 4
+    assert verdicts[0].startswith("| Bank, DP | 3 of 3 | ")
+
+
+def test_lines_are_wrapped_but_tables_are_not(claims):
+    text = "word " * 40 + "\n\n- item one " + "x " * 60 + "\n- two\n\n| a | b |"
+    template = text + "{{ runs }}"
+    page = claims.render(template.replace("{{ runs }}", ""), _Nothing())
+    assert max(map(len, page.splitlines())) <= 100
+    assert page.count("\n- ") == 2
+    assert page.endswith("| a | b |\n")
+
+
+class _Nothing:
+    def functions(self):
+        return {}
