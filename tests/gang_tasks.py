@@ -119,9 +119,9 @@ def many_groups(rank, size, make):
     return (value, grad / size), (expected, of_all[own])
 
 
-def compiled_and_eager(rank, size, make):
+def compiled_and_eager(rank, size, make, backend):
     batch = own_rows(batch_of("plain"), SHARES["uneven"], rank)
-    compiled = torch.compile(make(), fullgraph=True)
+    compiled = torch.compile(make(), fullgraph=True, backend=backend)
     return evaluate(make(), batch), evaluate(compiled, batch)
 
 

@@ -346,11 +346,11 @@ def test_process_ends_in_order_after_a_broken_file(row, tmp_path):
     lines = "".join(f"{k % 2},{k % 7 / 7},{'fm'[k % 2]}\n" for k in range(10**5))
     with path.open("w", encoding="latin1") as file:
         file.write("y,p,sex\n" + row)
-        for _ in range(20):  # so that pyarrow still reads ahead when the audit stops
+        for _ in range(10):  # so that pyarrow still reads ahead when the audit stops
             file.write(lines)
     paths = [str(Path(fairret.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-c", RUNS, str(path), "6"],
+        [sys.executable, "-c", RUNS, str(path), "4"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import pytest
 
 import fairret
+from fairret.auditing.notions import DEFAULT
 from people import people
 
 DEGENERATE = {
@@ -83,17 +84,19 @@ def test_stack_is_one_notion_with_two_statistics():
     assert [part.name for part in section.parts] == ["tpr", "fpr"]
 
 
-@pytest.mark.slow  # a page of seven notions for every table
-@pytest.mark.parametrize("case", DEGENERATE)
-def test_degenerate_tables_can_still_be_shown(case):
-    found = audit(people().assign(**DEGENERATE[case]), weight="w")
+@pytest.mark.slow  # a page for every table
+@pytest.mark.parametrize(("k", "case"), [*enumerate(DEGENERATE)])
+def test_degenerate_tables_can_still_be_shown(k, case):
+    notions = [DEFAULT[(k + j) % 7] for j in (0, 1, 3)]  # any two meet in some table
+    frame = people().assign(**DEGENERATE[case])
+    found = audit(frame, weight="w", notions=notions)
     json.loads(found.to_json())
     page = found._repr_html_()
     for text in (str(found), page):
         assert "nan" not in text
         assert "inf" not in text
     assert len(page) < 200_000  # no axis with a hundred digits
-    assert len(found.to_frame()) == 7 * 2 * (1 + len(found.sections[0].decisions.names))
+    assert len(found.to_frame()) == 3 * 2 * (1 + len(found.sections[0].decisions.names))
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ def test_terminal_shows_both_models_and_the_change(audit, tmp_path):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [320, 660, 800, 1000])
+@pytest.mark.parametrize("width", [320, 800])
 def test_page_of_two_models_fits_and_keeps_names_as_text(width, tmp_path):
     frame = models().rename(columns={"before": "<b>before</b>", "after": "<i>after"})
     frame["sex"] = frame["sex"].map({"f": HOSTILE["f"], "m": HOSTILE["m"]})
@@ -166,6 +166,7 @@ def test_page_of_two_models_fits_and_keeps_names_as_text(width, tmp_path):
     assert_fits(width, text, browser(tmp_path / "profile"), tmp_path)
 
 
+@pytest.mark.slow
 def test_page_shows_both_models_and_the_change(audit, tmp_path):
     path = audit.to_html(tmp_path / "two.html")
     page = unescape(path.read_text(encoding="utf-8"))
@@ -235,6 +236,7 @@ def test_a_change_of_side_is_said():
     assert "Column “before” holds the decisions." in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_page_names_a_model_beside_its_column_only_if_they_differ(tmp_path):
     frame = models()
     found = fairret.audit(frame, score=["before", "after"], **OPTIONS)

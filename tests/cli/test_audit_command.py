@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -243,6 +244,14 @@ def test_help_lists_every_option():
 def test_version_is_that_of_the_package():
     result = CliRunner().invoke(app, ["--version"])
     assert result.stdout == f"fairret {fairret.__version__}\n"
+
+
+def test_package_can_be_run_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["fairret", "--version"])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_module("fairret", run_name="__main__")
+    assert left.value.code in (None, 0)
+    assert capsys.readouterr().out == f"fairret {fairret.__version__}\n"
 
 
 @pytest.mark.process

@@ -15,6 +15,8 @@ from fairret.cli.table import read_table
 pytest.importorskip("sklearn")
 pytest.importorskip("skops")
 
+pytestmark = pytest.mark.slow  # fits many models
+
 USUAL = ("--label", "hired", "--sensitive", "sex", "--drop", "id", "--folds", "2")
 OUTPUT = ("--model", "model.skops", "--report", "report.html")
 

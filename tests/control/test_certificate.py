@@ -168,6 +168,7 @@ def test_overfitted_scores_are_found_with_held_out_rows():
         found.certificate_on(new, others.sens, others.label)
 
 
+@pytest.mark.slow
 def test_honest_scores_are_not_warned_of():
     for seed in range(20):
         people = draw_population(1000, 2, seed=seed)

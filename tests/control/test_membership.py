@@ -12,6 +12,8 @@ from fairret.control.boosting import BoostedGroups
 from fairret.control.membership import GroupNetwork
 from fairret.errors import ArgumentError
 
+pytestmark = pytest.mark.slow  # trains many networks
+
 
 @pytest.mark.parametrize("q", ["head", GroupNetwork(2, 2, (8,))], ids=["head", "own"])
 def test_other_estimates_of_groups_keep_the_tolerance(crowd, q):

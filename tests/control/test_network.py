@@ -13,6 +13,8 @@ from fairret.control import control_network, find_rule
 from fairret.errors import ArgumentError, DtypeError, RangeError, ShapeError
 from fairret.statistic import ConditionalPositiveRate, get_statistic
 
+pytestmark = pytest.mark.slow  # trains many networks
+
 
 def test_blind_decisions_are_within_the_tolerance(crowd, blind):
     decision, margin = blind(crowd.feat)

@@ -71,6 +71,7 @@ def test_every_rule_of_a_path_is_optimal(crowd, notion):
         assert best - CLOSE <= found.found.objective <= best + CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("notion", "value"), [("ppv", 0.05), ("fn_fp", 0.1)])
 def test_objective_is_that_of_the_best_overall_statistic(crowd, notion, value):
     found = find_rule(

@@ -23,6 +23,7 @@ def measured(solution, people, notion, **rule_inputs):
     return statistic(f, people.sens, people.label), statistic.overall(f, people.label)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blind", [True, False], ids=["blind", "informed"])
 @pytest.mark.parametrize("notion", ["pr", "tpr", "fpr", "ppv", "fn_fp"])
 def test_decisions_are_within_the_violation_that_was_stated(people, notion, blind):

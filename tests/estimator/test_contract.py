@@ -17,6 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from estimator.conftest import quick
 from fairret.estimator import ToleranceClassifier, fairness_scorer
 
+pytestmark = pytest.mark.slow  # fits many models
+
 # The last feature is the trait. A wide tolerance, and groups of any size, let the
 # checks fit ten rows.
 WIDE = {

@@ -17,6 +17,8 @@ from fairret.estimator import FairretClassifier, load, save
 from fairret.loss import KLProjectionLoss, NormLoss
 from fairret.training import Network
 
+pytestmark = pytest.mark.slow  # trains many networks
+
 NOISE = 0.05  # of a violation, on 20,000 new people
 
 

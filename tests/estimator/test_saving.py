@@ -16,6 +16,8 @@ from fairret.errors import ArgumentError, DataFileError, DtypeError
 from fairret.estimator import ToleranceClassifier, load, save
 from fairret.sensitive import Binned, Categorical, Continuous, Intersection, Soft
 
+pytestmark = pytest.mark.slow  # fits many models
+
 TRAITS = ["sex", Binned("age", [40]), Intersection("sex", Binned("age", [40]))]
 AMOUNTS = [Continuous("age"), Categorical("sex", categories=["m", "f"]), Soft("p")]
 KINDS = {

@@ -18,6 +18,8 @@ from fairret.control import find_rule
 from fairret.estimator import ToleranceClassifier
 from fairret.sensitive import Binned, Continuous
 
+pytestmark = pytest.mark.slow  # fits many models
+
 NOISE = 0.05  # of a violation, on 20,000 new people
 
 

@@ -58,6 +58,7 @@ def test_template_has_no_number_of_its_own(claims):
     assert {x for x in found if len(x) > 3} <= LITERALS
 
 
+@pytest.mark.slow
 def test_values_are_means_over_seeds(numbers):
     found, data = numbers
     own = data[(data.dataset == "bank") & (data.method == "KL")]
@@ -76,6 +77,7 @@ def test_values_are_means_over_seeds(numbers):
         found.val("bank", "SED", "tpr", 1, "scores")
 
 
+@pytest.mark.slow
 def test_differences_are_paired_and_bold_beyond_zero(numbers):
     found, _ = numbers
     pair = ("lawschool", "pr", "SmoothMax", "KL")
@@ -92,6 +94,7 @@ def test_differences_are_paired_and_bold_beyond_zero(numbers):
         found.count_gaps("SmoothMax", "SED")
 
 
+@pytest.mark.slow
 def test_tables_have_a_row_per_panel_and_method(numbers):
     found, _ = numbers
     rows = found.volume_table("trade_offs").splitlines()

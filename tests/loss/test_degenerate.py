@@ -57,6 +57,7 @@ def test_loss_and_gradient_are_finite(loss_cls, case):
         assert_finite(loss_cls(name), *BATCHES[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BATCHES)
 @pytest.mark.parametrize("loss_cls", PROJECTIONS)
 def test_loss_with_a_tolerance_is_finite_too(loss_cls, case):
@@ -83,6 +84,7 @@ def test_adding_up_in_float32_gives_the_same_loss(monkeypatch):
         torch.testing.assert_close(large, small, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BATCHES)
 @pytest.mark.parametrize("loss_cls", PROJECTIONS)
 def test_exact_gradient_is_finite_too(loss_cls, case):

@@ -54,6 +54,7 @@ def test_exact_gradient_is_that_of_the_minimum(loss_cls, name):
     assert check(lambda x: loss(x, *batch[1:]), batch.logit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pr", "ppv", "fn_fp", "tpr+fpr"])
 @pytest.mark.parametrize("loss_cls", PROJECTIONS)
 def test_paper_gradient_is_that_of_the_minimum_where_c_is_given(loss_cls, name):
@@ -86,6 +87,7 @@ def test_paper_gradient_holds_the_projection_fixed(loss_cls):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pr", "tpr", "fpr", "accuracy", "fnr", "tnr"])
 def test_exact_total_variation_passes_gradcheck_for_linear_statistics(name):
     # for ratios its value is exact to 1e-7 only: see the differences of cvxpy's optima

@@ -224,8 +224,9 @@ def test_step_in_mixed_precision_is_close_to_one_in_full(loss_cls):
 
 @pytest.mark.compile
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # inductor's own
-@pytest.mark.parametrize("memory", [0, 4 * N])
-@pytest.mark.parametrize("loss_cls", [NormLoss, KLProjectionLoss])
+@pytest.mark.parametrize(
+    ("loss_cls", "memory"), [(NormLoss, 0), (KLProjectionLoss, 4 * N)]
+)
 def test_model_and_loss_compile_into_one_graph(loss_cls, memory):
     torch._dynamo.reset()
     torch.manual_seed(0)  # else the logits may look like probabilities

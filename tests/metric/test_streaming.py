@@ -148,6 +148,7 @@ def test_reset_forgets_groups_that_were_not_told():
     assert metric.compute() > 0
 
 
+@pytest.mark.slow
 @KINDS
 def test_copies_and_pickles_go_on_by_themselves(kind):
     metric = METRICS[kind](D_S)

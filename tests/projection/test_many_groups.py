@@ -46,6 +46,7 @@ def evaluate(loss, sens, **options):
     return value.detach(), logit.grad, loss.project(*batch, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sens", SENS)
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_few_memberships_give_what_all_give(divergence, sens, monkeypatch):

@@ -211,8 +211,9 @@ class Contrasts(NamedTuple):
     def quantile(self, included: Tensor, confidence: float) -> Tensor:
         """The max-t quantile of the included contrasts, `(..., K, 1)`; NaN if none."""
         x, count = self.scale.x, len(self.left)
-        if count > MANY_PAIRS:  # correlation would gain little, and cost much
-            size = included.sum(-1, keepdim=True).to(x)
+        size = included.sum(-1, keepdim=True).to(x)
+        # Of one contrast, Šidák's is exact; of many, correlation would gain little.
+        if count > MANY_PAIRS or not bool((size > 1).any()):
             return sidak_quantile(size, confidence).masked_fill(size == 0, torch.nan)
         rows = torch.zeros((count, x.shape[-1])).to(x)
         at = torch.arange(count)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from fairret.cli.app import app
 from fairret.lab.experiment import Store, read_experiment
-from fairret.lab.plot import FIGURES
+from fairret.lab.plot import FIGURES, style
 from stored_runs import fill, write_file
 
 pytestmark = pytest.mark.slow  # draws figures
@@ -40,6 +40,11 @@ def written(folder, name):
     assert png.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert pdf.read_bytes().startswith(b"%PDF-")
     return True
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    monkeypatch.setattr(style, "DPI", 60)  # as many pixels as on paper take longer
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,7 @@ def test_export_of_an_empty_store_can_be_restored(file, name):
 DEEP = '{"a": ' * 50_000 + "1" + "}" * 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("row", "column", "cell"),
     [

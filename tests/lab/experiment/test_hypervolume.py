@@ -15,6 +15,8 @@ from fairret.lab.experiment.hypervolume import volumes, worst_utility
 from fairret.lab.experiment.trade_off import MixedRowsError
 from stored_runs import fill, write_file
 
+pytestmark = pytest.mark.slow  # adds up many boxes
+
 
 def test_worst_utilities_are_those_of_a_blind_model():
     assert worst_utility("auroc", 0.2) == 0.5

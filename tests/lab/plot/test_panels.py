@@ -21,6 +21,8 @@ from fairret.lab.plot.style import (
 from fairret.lab.plot.trade_offs import draw_trade_offs
 from stored_runs import fill, write_file
 
+pytestmark = pytest.mark.slow  # draws figures
+
 
 def results(tmp_path, change=lambda run, result: result, **of):
     file = write_file(tmp_path, **of)

@@ -10,6 +10,8 @@ from fairret.lab.plot.style import read_caption
 from fairret.lab.plot.times import draw_iterations, draw_run_times
 from stored_runs import fill, write_file
 
+pytestmark = pytest.mark.slow  # draws figures
+
 
 def results(tmp_path, change=lambda run, result: result, **of):
     tmp_path.mkdir(exist_ok=True)

@@ -17,9 +17,22 @@ pytestmark = pytest.mark.slow  # draws figures
 DATASETS, STATISTICS = ("bank", "lawschool"), ("pr", "tpr", "ppv", "fn_fp")
 
 
-def results(tmp_path, change=lambda run, result: result, wanted=lambda run: True, **of):
-    file = write_file(tmp_path, **of)
-    store = fill(tmp_path / "made_up.sqlite", file, change, wanted)
+@pytest.fixture(scope="module", autouse=True)
+def usual(tmp_path_factory):
+    """Results as they are in most tests, stored once."""
+    USUAL["data"] = stored(tmp_path_factory.mktemp("usual"))
+
+
+USUAL = {}
+
+
+def results(tmp_path, *changes, **of):
+    return stored(tmp_path, *changes, **of) if changes or of else USUAL["data"].copy()
+
+
+def stored(folder, change=lambda run, result: result, wanted=lambda run: True, **of):
+    file = write_file(folder, **of)
+    store = fill(folder / "made_up.sqlite", file, change, wanted)
     return frame(store, list_runs(read_experiment(file)))
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fairret.errors import ArgumentError, FairretError, missing_extra
@@ -28,6 +28,7 @@ Backend: TypeAlias = Literal["local", "dask"]
 CONNECT = 20.0  # seconds to wait for the scheduler
 WORKERS = 60.0  # seconds to wait for the first worker
 POLL = 1.0  # seconds between two checks that the parent process is alive
+HANDED_OUT = 0.1  # seconds until a submitted run has a process
 
 
 class WorkerLostError(FairretError, RuntimeError):
@@ -159,7 +160,9 @@ def on_cores(
             return_as="generator_unordered",
         )
     parent = os.getpid()
-    tasks = parallel(delayed(_work)(parent, work, run) for run in runs)
+    stop = threading.Event()
+    wanted = takewhile(lambda run: not stop.is_set(), runs)
+    tasks = parallel(delayed(_work)(parent, work, run) for run in wanted)
     try:
         for outcome in tasks:  # noqa: UP028, which would close it before `finally`
             yield outcome
@@ -170,6 +173,8 @@ def on_cores(
             "stored: start again, with fewer jobs."
         ) from error
     finally:
+        stop.set()
+        time.sleep(HANDED_OUT)  # joblib's thread fails on tasks that still wait for it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of joblib: the rest is not trained
             tasks.close()

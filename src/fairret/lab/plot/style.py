@@ -123,12 +123,16 @@ def set_caption(figure: Figure, sentences: Sequence[str]) -> None:
 
 
 def set_height(figure: Figure, height: float) -> None:
-    """Set the height of all axes together; legend and caption need more."""
-    figure.draw_without_rendering()
+    """Set the height of all axes together, and lay the figure out for good.
+
+    Legend and caption need more.
+    """
     above = sum(legend.get_window_extent().height for legend in figure.legends)
     below = len(figure.get_supxlabel().splitlines()) * 1.3 * FONT / 72
     figure.set_figheight(height + above / figure.dpi + below)
-    figure.draw_without_rendering()
+    engine: Any = figure.get_layout_engine()
+    engine.execute(figure)
+    figure.set_layout_engine("none")  # saving would lay it out again
 
 
 def read_caption(figure: Figure) -> str:
