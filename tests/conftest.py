@@ -1,5 +1,6 @@
 """One thread per worker, and a marker for every test that `make quick` leaves out."""
 
+import gc
 import multiprocessing.process
 import os
 import random
@@ -20,6 +21,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("process") or item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector what stays: that saves a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from torchrun import EXAMPLES, TORCHRUN, run
+from torchrun import EXAMPLES, TORCHRUN, run, run_pair
 
 pytestmark = pytest.mark.process
 
@@ -33,9 +33,9 @@ def assert_one_result(out):
 def test_two_halves_of_a_training_are_the_whole_to_the_bit(tmp_path):
     rows = ("--rows", 400)
     halves, whole = tmp_path / "halves.pt", tmp_path / "whole.pt"
-    first = run(EXAMPLE, *rows, "--epochs", 4, "--checkpoint", halves)
-    then = run(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", halves)
-    straight = run(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", whole)
+    first = run_pair(EXAMPLE, *rows, "--epochs", 4, "--checkpoint", halves)
+    then = run_pair(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", halves)
+    straight = run_pair(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", whole)
     assert_one_result(straight)
     assert "epochs 0 to 4" in first
     assert "epochs 4 to 8" in then

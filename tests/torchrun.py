@@ -1,6 +1,7 @@
-"""Scripts on two processes, started by torchrun."""
+"""Scripts on two processes, started by torchrun or in its place."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +13,16 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 TIMEOUT = 240  # seconds, on a machine that does other things too
 
 
-def launch(script, *options, launcher=TORCHRUN):
+def launch(script, *options, launcher=TORCHRUN, **environment):
     """Start a job; the caller waits for it."""
     path = os.pathsep.join([*PATHS, os.environ.get("PYTHONPATH", "")])
+    usual = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, *launcher, str(script), *map(str, options)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **usual, **environment},
         start_new_session=True,
     )
 
@@ -31,3 +33,19 @@ def run(script, *options, launcher=TORCHRUN):
     out, err = job.communicate(timeout=TIMEOUT)
     assert job.returncode == 0, err
     return out
+
+
+def run_pair(script, *options):
+    """Run a script on two processes, without the time that torchrun takes to start."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    jobs = [
+        launch(script, *options, launcher=(), RANK=rank, LOCAL_RANK=rank, **place)
+        for rank in ("0", "1")
+    ]
+    ended = [job.communicate(timeout=TIMEOUT) for job in jobs]
+    for job, (_, err) in zip(jobs, ended, strict=True):
+        assert job.returncode == 0, err
+    return "".join(out for out, _ in ended)

@@ -36,8 +36,10 @@ CASES = {
     "nobody is counted": lambda: plain(
         FRAME.assign(y=0), notions=["tpr", "pr"], limits=LIMITS
     ),
-    "one group": lambda: plain(FRAME.assign(sex="f"), sensitive="sex"),
-    "too few": lambda: plain(FRAME[:20]),
+    "one group": lambda: plain(
+        FRAME.assign(sex="f"), sensitive="sex", notions=["fpr", "for"]
+    ),
+    "too few": lambda: plain(FRAME[:20], notions=["pr", "ppv", "accuracy"]),
     "a degenerate model": lambda: plain(
         FRAME.assign(p=0.1), notions=["pr"], limits=LIMITS
     ),
@@ -45,6 +47,7 @@ CASES = {
         FRAME.assign(f=np.linspace(0, 1, 400), m=np.linspace(1, 0, 400)),
         sensitive=[Soft("f", "m")],
         weight="w",
+        notions=["tpr", "fn_fp"],
         name="soft",
     ),
     "holes": lambda: plain(
@@ -54,6 +57,7 @@ CASES = {
         ),
         intersections=[("sex", "race")],
         max_categories=7,
+        notions=["pr", "tpr+ppv"],
     ),
 }
 

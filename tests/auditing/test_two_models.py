@@ -239,11 +239,12 @@ def test_a_change_of_side_is_said():
 @pytest.mark.slow
 def test_the_page_names_a_model_beside_its_column_only_if_they_differ(tmp_path):
     frame = models()
-    found = fairret.audit(frame, score=["before", "after"], **OPTIONS)
+    options = {**OPTIONS, "notions": ["pr"]}
+    found = fairret.audit(frame, score=["before", "after"], **options)
     assert "A decision is positive where before is above 0.5." in found._repr_html_()
     for name in ("before", "after"):
         own = frame.rename(columns={name: "p"})
         own.to_csv(tmp_path / f"{name}.csv", index=False)
     paths = [tmp_path / "before.csv", tmp_path / "after.csv"]
-    page = fairret.audit(paths, score="p", **OPTIONS)._repr_html_()
+    page = fairret.audit(paths, score="p", **options)._repr_html_()
     assert "A decision is positive where p is above 0.5 (after.csv)." in page

@@ -92,14 +92,14 @@ def weighted_table(rng, n=10_000):
 
 @pytest.mark.simulation
 def test_weights_that_depend_on_the_decision_are_not_pooled():
-    rng, times = torch.Generator().manual_seed(0), 1000
+    rng, times = torch.Generator().manual_seed(0), 600
     found = 0
     for _ in range(times):
         f, s, weight = weighted_table(rng)
         metric = Parity("pr")
         metric.update(f, s, weight=weight)
         found += metric.compute().scores.beyond_chance
-    assert abs(found / times - 0.05) < 0.01 + 2 * 0.0069  # standard error
+    assert abs(found / times - 0.05) < 0.01 + 2 * 0.0089  # standard error
 
 
 TABLE = ((1795, 0.45), (1488, 0.24))  # negatives, and how many of them get a yes
