@@ -286,6 +286,13 @@ def notes(audit: Findings) -> list[str]:
         "an identifier: if so, remove it."
         for name in audit.identifiers
     ]
+    if audit.settings.positive == "0":
+        found += [
+            f"Column {model.score!r} holds 0 and 1. A decision of 1 is taken as "
+            "positive, although the positive label is 0."
+            for model in audit.settings.models
+            if model.hard
+        ]
     last = len(audit.settings.models) - 1
     for j, model in enumerate(audit.settings.models):
         result = audit.sections[0].result(j)

@@ -21,7 +21,7 @@ from fairret.control import (
     certificate,
 )
 from fairret.control.solution import Status
-from fairret.errors import RangeError
+from fairret.errors import ToleranceError
 from fairret.estimator.base import FitData, TraitClassifier, find_notion
 from fairret.estimator.features import Numbers
 from fairret.estimator.labels import Labels, read_labels, read_weights
@@ -113,7 +113,7 @@ class RuleClassifier(TraitClassifier):
 
         Raises:
             ArgumentError: If there is no tolerance, or more than one.
-            RangeError: If no decisions can keep it. The rule is then as it was before.
+            ToleranceError: If no decisions can keep it. The rule is then as it was.
         """
         rows = self._fit_rows("set_tolerance")
         tolerance = Tolerance(max_violation, max_difference, min_ratio)
@@ -318,7 +318,7 @@ class RuleClassifier(TraitClassifier):
         """Refuse a tolerance that is out of reach; warn of one that was missed."""
         said = " ".join(str(solution).splitlines())
         if solution.status == "infeasible":
-            raise RangeError(said)
+            raise ToleranceError(said)
         if solution.status == "missed":
             warnings.warn(said, ConvergenceWarning, stacklevel=stacklevel)
 
