@@ -100,9 +100,9 @@ class Promise:
     @property
     def small_groups(self) -> bool:
         """Whether small groups exceed the limit, although it counts as met."""
-        if not self.met or isinstance(self.limit, Mapping):
-            return False
-        return not self.keeps(self.after.value)
+        if isinstance(self.limit, Mapping):
+            return self.met and self.after.value > max(self.limit.values()) + 1e-9
+        return self.met and not self.keeps(self.after.value)
 
     @property
     def status(self) -> str:

@@ -33,6 +33,7 @@ from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.registry import get_name
 
 SOURCE = "data frame"
+CONFIDENCE = 0.95  # of certificates and audits
 
 
 class Setting(NamedTuple):
@@ -168,7 +169,7 @@ def audit_decisions(
     weight: Numbers | None,
     sensitive: TraitLike | Iterable[TraitLike] | None,
     statistic: LinearFractionalStatistic,
-    promise: Promise,
+    promise: Promise | None,
     favourable: bool = True,
 ) -> Audit:
     """Compare decisions without and with a rule.
@@ -181,7 +182,7 @@ def audit_decisions(
         weight: Sample weights.
         sensitive: Traits to compare; by default all columns.
         statistic: What should be equal; it comes before the usual notions.
-        promise: What was asked of the rule.
+        promise: What was asked of the rule, if there is one.
         favourable: Whether a yes benefits a person.
     """
     columns: dict[Any, Any] = dict(table)
@@ -201,7 +202,7 @@ def audit_decisions(
         weight=None if weight is None else names[3],
         sensitive=listed(sensitive) or list(table),
         notions=[statistic, *usual],
-        confidence=promise.confidence,
+        confidence=CONFIDENCE if promise is None else promise.confidence,
         favourable=favourable,
     )
     settings = replace(found.settings, notions_named=False, source=SOURCE)

@@ -27,14 +27,18 @@ from fairret.estimator.features import Numbers
 from fairret.estimator.labels import Labels, read_labels, read_weights
 from fairret.estimator.linear_rule import LinearRule
 from fairret.estimator.models import Known
-from fairret.estimator.out_of_fold import OutOfFold, Setting, audit_decisions
+from fairret.estimator.out_of_fold import (
+    CONFIDENCE,
+    OutOfFold,
+    Setting,
+    audit_decisions,
+)
 from fairret.estimator.promises import Measured, make_promise
 from fairret.estimator.traits import Table, read_traits
 from fairret.statistic.base import LinearFractionalStatistic
 
 DEFAULT = 0.1  # `max_violation`, without another tolerance
 OUT_OF_FOLD = "All numbers are of models that did not see the rows they score."
-CONFIDENCE = 0.95  # of the certificate
 Self = TypeVar("Self", bound="RuleClassifier")
 
 
@@ -163,16 +167,18 @@ class RuleClassifier(TraitClassifier):
         plain = self.models_.score_alone(X, sens) > self.rule_.threshold
         decisions = self._decide(*held_out)
         names, traits = self.encoder_.names, self.encoder_.traits
-        promise = make_promise(
-            Measured(sens, labels.binary, weight, names, traits),
-            setting.statistic,
-            setting.tolerance,
-            self._certify(decisions, held_out, self.confidence or CONFIDENCE),
-            plain=plain,
-            decisions=decisions,
-            groups=self.groups_,
-            informed=self.informed,
-        )
+        promise = None
+        if hasattr(self, "groups_"):  # a network need not have a tolerance
+            promise = make_promise(
+                Measured(sens, labels.binary, weight, names, traits),
+                setting.statistic,
+                setting.tolerance,
+                self._certify(decisions, held_out, self.confidence or CONFIDENCE),
+                plain=plain,
+                decisions=decisions,
+                groups=self.groups_,
+                informed=self.informed,
+            )
         return audit_decisions(
             table,
             plain=plain,
@@ -268,7 +274,7 @@ class RuleClassifier(TraitClassifier):
         """Check new rows with their labels and traits."""
         X = self._read_features(X)
         positive = self.classes_[self._positive]
-        labels = read_labels(y, positive)
+        labels = read_labels(y, positive, self.classes_)
         weight = read_weights(sample_weight, labels)
         table = self._table(X, sensitive_features)
         sens = read_traits(self.encoder_, table, len(labels.given))
