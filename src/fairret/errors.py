@@ -26,6 +26,10 @@ class RangeError(FairretError, ValueError):
     """An argument has values that it must not have."""
 
 
+class ToleranceError(RangeError):
+    """No decisions can keep a tolerance, or too few rows can assure it."""
+
+
 class ArgumentError(FairretError, TypeError):
     """A call lacks an argument, or has one too many."""
 

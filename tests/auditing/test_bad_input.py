@@ -59,7 +59,12 @@ FILES = {
     "score above 1": (csv(p=FRAME["p"] + 0.5), [], r"must lie in \[0, 1\].*--logits"),
     "score below 0": (csv(p=FRAME["p"] - 0.5), [], r"must lie in \[0, 1\]"),
     "infinite logit": (csv(p=np.inf), ["--logits"], "`score` must be finite"),
-    "text as score": (csv(p="high"), [], "Column 'p' of bad.csv must.*'high'"),
+    "text as score": (csv(p="high"), [], "`score` must.*column 'p'.*--positive high"),
+    "text among scores": (
+        csv(p=["0.3"] * 210 + ["high"]),
+        [],
+        "Column 'p' of bad.csv must.*'high'",
+    ),
     "no score at all": (csv(p=None), [], "211 have no score"),
     "no trait at all": (csv(sex=None), [], "'sex' has none in any of the 211 rows"),
     "identifier as trait": (

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fairret.cli.app import app
 from fairret.cli.saved import read_model
-from fairret.cli.table import read_table
+from fairret.cli.table import CsvFormat, read_table
 
 pytest.importorskip("sklearn")
 pytest.importorskip("skops")
@@ -120,7 +120,7 @@ def test_codes_of_new_people_are_text_even_if_all_look_like_numbers(fitted, tmp_
     assert kinds == {"skill": "number", "code": "text"}
     path = tmp_path / "new.csv"
     path.write_text("skill;code\n1.5;02\n0.5;1\n")
-    table = read_table(path, None, (), kinds)
+    table = read_table(path, CsvFormat(), kinds)
     assert table.frame["code"].tolist() == ["02", "1"]
 
 
@@ -154,7 +154,7 @@ WRONG = [
     (("--label", "sex", "--sensitive", "sex", "--positive", "f"), "different columns"),
     ((*USUAL, "--weight", "code"), "`--weight` must be a column of numbers"),
     ((*USUAL, "--folds", "300"), "n_splits"),
-    ((*USUAL, "--delimiter", ";;"), "`--delimiter` must be one character"),
+    ((*USUAL, "--delimiter", ";;"), "`delimiter` must be a single ASCII character"),
     ((*USUAL, "--min-ratio", "1.5"), "For example, pass 0.8 for four fifths"),
 ]
 

@@ -3,6 +3,8 @@
 import sys
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
@@ -32,7 +34,13 @@ def is_unfitted(classifier):
         ({"estimator": LinearSVC()}, TypeError, "with `predict_proba`; got LinearSVC"),
         ({"estimator": LogisticRegression}, TypeError, "Call it: `LogisticRegression"),
         ({"estimator": None, "prefit": True}, ValueError, "needs a fitted `estimator`"),
-        ({"n_models": 0}, ValueError, "`n_models` must be at least 1"),
+        ({"n_models": 0}, ValueError, "`n_models` must be a whole number of at least"),
+        ({"n_models": "all"}, TypeError, "`n_models` must be a whole number"),
+        ({"informed": "no"}, ValueError, "`informed` must be True or False; got 'no'"),
+        ({"prefit": 1}, ValueError, "`prefit` must be True or False; got 1"),
+        ({"notion": None}, ValueError, "`notion` must be a name, a list of names"),
+        ({"group_estimator": "net"}, ValueError, "must be a classifier or a regressor"),
+        ({"group_estimator": LogisticRegression}, TypeError, "or None for small netw"),
         ({"max_violation": 10}, ValueError, "Did you mean 0.10"),
         ({"max_violation": 0.1, "min_ratio": 0.8}, TypeError, "got max_violation and"),
         ({"threshold": 2}, ValueError, "`threshold` must be between 0 and 1"),
@@ -73,6 +81,29 @@ def test_bad_data_are_refused(people):
     ]:
         with pytest.raises(ValueError, match=said):
             classifier.fit(bad[0], bad[1], sensitive_features=bad[2])
+    twice = pd.concat([X, X], axis=1)
+    unlabelled = np.where(np.arange(len(y)) < 3, None, y)
+    for bad, said in [
+        ((X[:0], y[:0], S[:0]), "`y` must have at least one row"),
+        ((X[[]], y, S), "`X` must have at least one column"),
+        ((twice, y, S), "`X` must have columns of different names; got 'skill'"),
+        ((X, y, S[[]]), "`sensitive_features` must have at least one column"),
+        ((X, unlabelled, S), "a label in every row; got none in 3 of 900 rows"),
+        ((X, y, S.assign(sex=None)), "`sensitive_features` must have a value in at"),
+        ((X, y, S[::-1]), "the index of `X` in another order"),
+    ]:
+        with pytest.raises(ValueError, match=said) as caught:
+            classifier.fit(bad[0], bad[1], sensitive_features=bad[2])
+        assert isinstance(caught.value, FairretError)
+    for named in ("sex", ["skill", "hobby"]):
+        with pytest.raises(TypeError, match=r"columns; got the names? '\w+'"):
+            classifier.fit(X, y, sensitive_features=named)
+    lazy = pl.from_pandas(X).lazy()
+    for bad in ((lazy, S), (X, lazy)):
+        with pytest.raises(TypeError, match=r"got a LazyFrame. Call `.collect\(\)`"):
+            classifier.fit(bad[0], y, sensitive_features=bad[1])
+    with pytest.raises(ValueError, match="`sample_weight` must be numbers; got 'a'"):
+        classifier.fit(X, y, sensitive_features=S, sample_weight=["a"] * len(y))
     with pytest.raises(TypeError, match="sparse input is not supported"):
         quick(group_estimator=None).fit(csr_array(X), y, sensitive_features=S)
     assert is_unfitted(classifier)
@@ -136,6 +167,41 @@ def test_tolerance_out_of_reach_is_an_error_and_the_fit_before_remains():
     with pytest.raises(ValueError, match=r"No decisions can meet.*smallest tolerance"):
         classifier.fit(eta[:, None], y, sensitive_features=group)
     assert vars(classifier) == {**before, "max_violation": 0.02}
+
+
+def test_rows_are_matched_by_position_if_their_index_does_not_contradict(people):
+    """A new index, or one with other labels, says nothing about the order."""
+    decided = [
+        quick().fit(people.X, people.y, sensitive_features=S).predict(people.X)
+        for S in (people.S, people.S.set_axis(range(5, 905)), people.S["sex"].array)
+    ]
+    assert (decided[0] == decided[1]).all()
+    assert (decided[0] == decided[2]).all()
+
+
+def test_new_people_have_the_labels_of_the_fit(people, fitted):
+    given = {"sensitive_features": people.S}
+    with pytest.raises(ValueError, match="`y` must have the classes 'no', 'yes'; got"):
+        fitted.certify(people.X, people.y == "yes", **given)
+    yes = people.y == "yes"  # those of one class can be certified
+    own = {"sensitive_features": people.S[yes]}
+    found = fitted.certify(people.X[yes], people.y[yes], **own)
+    assert found.n == yes.sum()
+    with pytest.raises(TypeError, match="`fit`, `audit` and `certify` need"):
+        fitted.audit(people.X, people.y)
+
+
+def test_one_group_alone_may_have_a_tolerance(people):
+    model = quick(max_violation={"sex=f": 0.1}, adapt=False)
+    model.fit(people.X, people.y, sensitive_features=people.S)
+    assert [group.treatment for group in model.groups_] == ["constrained", "free"]
+    assert model.groups_[0].violation <= 0.1
+    assert "at most: sex=f 10%" in model.audit_.promise.outcome
+
+
+def test_numbers_of_numpy_are_tolerances(people, fitted):
+    model = quick(max_violation=np.float32(0.2))
+    assert model.fit(people.X, people.y, sensitive_features=people.S).status_ == "met"
 
 
 def test_tolerance_that_cannot_be_set_leaves_the_rule_as_it_was(people, fitted):

@@ -397,7 +397,7 @@ def test_interrupted_fit_leaves_the_old_one(people):
 def test_other_columns_or_no_traits_are_errors(people, plain):
     with pytest.raises(ValueError, match="feature names"):
         plain.predict(people.X.rename(columns={"skill": "wit"}))
-    with pytest.raises(TypeError, match="`fit` needs the sensitive traits"):
+    with pytest.raises(TypeError, match="need the sensitive traits"):
         quick().fit(people.X, people.y)
     with pytest.raises(RangeError, match="two groups"):
         quick().fit(people.X, people.y, sensitive_features=np.zeros(len(people.y)))

@@ -1,12 +1,14 @@
 """Saved classifiers decide alike, and loading runs nothing of the file."""
 
 import json
+import threading
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -105,3 +107,27 @@ def test_other_files_are_refused(tmp_path):
     pd.DataFrame({"x": [1]}).to_pickle(path)
     with pytest.raises(DataFileError, match="not a model of this version"):
         load(path)
+
+
+class Locked(LogisticRegression):
+    """Holds what no file can hold."""
+
+    def fit(self, X, y):
+        self.lock_ = threading.Lock()
+        return super().fit(X, y)
+
+
+def test_model_that_skops_does_not_know_is_named_with_the_remedy(people, tmp_path):
+    classifier = quick(estimator=Locked())
+    classifier.fit(people.X, people.y, sensitive_features=people.S)
+    with pytest.raises(DtypeError, match=r"because of its Locked: .*`prefit=True`"):
+        save(classifier, tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_fitted_classifiers_are_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        save(quick(), tmp_path / "model.skops")
+    with pytest.raises(TypeError, match="must be a fitted classifier; got dict"):
+        save({"a": 1}, tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []

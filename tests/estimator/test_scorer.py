@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_validate
 
 from fairret.estimator import fairness_scorer
@@ -107,3 +109,19 @@ def test_any_classifier_can_be_scored_with_routing(table):
             cv=2,
         )
     assert (found["test_ratio"] < 0.8).all()
+
+
+def test_what_is_no_fitted_classifier_of_two_classes_is_refused(table):
+    X, y = table[["f", "w"]], table["y"]
+    given = {"sensitive_features": table["group"]}
+    score = fairness_scorer()
+    with pytest.raises(TypeError, match="two classes; got LinearRegression with no"):
+        score(LinearRegression().fit(X, y), X, y, **given)
+    three = LogisticRegression().fit(X, np.arange(N) % 3)
+    with pytest.raises(TypeError, match="got LogisticRegression with 3 classes"):
+        score(three, X, y, **given)
+    with pytest.raises(NotFittedError):
+        score(LogisticRegression(), X, y, **given)
+    two = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="the index of `X` in another order"):
+        score(two, X, y, sensitive_features=table["group"][::-1])

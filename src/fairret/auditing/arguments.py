@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import cast
 
 import torch
@@ -100,6 +100,7 @@ def make_layout(
     bins: Mapping[str, Sequence[float]],
     logits: bool,
     max_categories: int,
+    positive: Hashable | None,
 ) -> Layout:
     """Check the arguments that refer to columns; see :func:`fairret.audit`."""
     scores = _listed_scores(score, len(sources))
@@ -112,6 +113,7 @@ def make_layout(
         exact_columns(listed),
         guessed_columns(listed),
         bins,
+        positive,
     )
     _check_columns(sources, columns)
     own = sources if len(sources) == len(scores) else [sources[0]] * len(scores)

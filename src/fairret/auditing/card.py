@@ -23,7 +23,7 @@ from fairret.auditing.wording import (
     notes,
     number,
     percent,
-    status,
+    standing,
     too_few,
     verdict,
 )
@@ -51,6 +51,7 @@ def render_card(audit: Findings, gate: Gate | None, task: str) -> str:
         "metrics": [x for section in audit.sections for x in _metrics(audit, section)],
         "notes": notes(audit),
         "gate": gate,
+        "promise": audit.promise,
         "sections": [_section(audit, section) for section in audit.sections],
         "sure": confidence(audit.settings.confidence),
         "version": __version__,
@@ -123,8 +124,8 @@ def _section(audit: Findings, section: Section) -> dict[str, Any]:
     ratio = float(section.ratio(favourable=audit.settings.favourable).estimate)
     return {
         "title": section.title,
-        "mark": "◆" if result.beyond_chance else "○",
-        "status": status(section),
+        "mark": standing(audit, section).mark,
+        "status": standing(audit, section).words,
         "largest": f"{estimate} [{low}, {high}]" if section.strongest else "–",
         "typical": percent(float(result.violation_beyond_chance)),
         "ratio": f"{ratio:.2f}" if math.isfinite(ratio) else "–",

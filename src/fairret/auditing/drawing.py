@@ -43,8 +43,8 @@ class Scale(NamedTuple):
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """The values at the ticks, with their labels."""
-        step = _round_step((self.high - self.low) / TICKS)
-        return _ticks(self.low, self.high, step, self.unit)
+        step = round_step((self.high - self.low) / TICKS)
+        return tick_labels(self.low, self.high, step, self.unit)
 
 
 def make_scale(results: Sequence[ParityResult], notion: Notion) -> Scale:
@@ -63,11 +63,11 @@ def make_scale(results: Sequence[ParityResult], notion: Notion) -> Scale:
     elif all(result.everybody.low >= 0 for result in results):
         low, high = max(low, 0.0), min(high, highest)
     span = max(high - low, 1e-9 * abs(high))  # ends that differ by rounding alone
-    low, high = _round_ends(low, high, _round_step(span / TICKS))
+    low, high = round_ends(low, high, round_step(span / TICKS))
     return Scale(low, high, notion.unit)
 
 
-def _round_step(step: float) -> float:
+def round_step(step: float) -> float:
     """Return the next of 1, 2, 5 times a power of ten."""
     if step < 1e-9:  # all the same
         return 0.01
@@ -75,12 +75,15 @@ def _round_step(step: float) -> float:
     return next(m * power for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))
 
 
-def _round_ends(low: float, high: float, step: float) -> tuple[float, float]:
+def round_ends(low: float, high: float, step: float) -> tuple[float, float]:
+    """Move both ends outwards to multiples of the step."""
     low, high = math.floor(low / step) * step, math.ceil(high / step) * step
     return low, high if high > low else low + step
 
 
-def _ticks(low: float, high: float, step: float, unit: str) -> list[tuple[float, str]]:
+def tick_labels(
+    low: float, high: float, step: float, unit: str
+) -> list[tuple[float, str]]:
     """Label the ticks with no more digits than the step has."""
     factor, sign = (100, "%") if unit == "share" else (1, "")
     digits = max(0, -math.floor(math.log10(step * factor) + 1e-9))
@@ -113,8 +116,8 @@ def make_panel(
     ]
     low = min(known, default=0.0) if lowest is None else lowest
     high = min(max(known, default=1.0), HIGHEST)
-    step = _round_step(max(high - low, 1e-3) / 3)
-    low, high = _round_ends(low, high, step)
+    step = round_step(max(high - low, 1e-3) / 3)
+    low, high = round_ends(low, high, step)
 
     def y(value: float) -> float:
         return 100 * (1 - (min(max(value, low), high) - low) / (high - low))
@@ -133,7 +136,7 @@ def make_panel(
             paths.append((f"area {kind}", _path(area) + " Z"))
             paths.append((f"line {kind}", _path([(t, v) for t, v, _, _ in points])))
         paths.append((f"at {kind}", _path([(100 * at, 0.0), (100 * at, 100.0)])))
-    ticks = [(y(value), text) for value, text in _ticks(low, high, step, "share")]
+    ticks = [(y(value), text) for value, text in tick_labels(low, high, step, "share")]
     return Panel(title, ticks, paths)
 
 

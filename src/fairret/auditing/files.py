@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from fairret.auditing import source
+from fairret.auditing.rows import NotNumbersError
 from fairret.auditing.source import (
     Chunk,
     FileSource,
@@ -48,7 +49,9 @@ MARKS = {
 }
 
 
-def open_sources(data: object, delimiter: str | None) -> tuple[Source, ...]:
+def open_sources(
+    data: object, delimiter: str | None, encoding: str | None = None
+) -> tuple[Source, ...]:
     """Open one table, or two that hold the predictions of two models."""
     if isinstance(data, list | tuple) and data and all(map(_is_data, data)):
         if len(data) > 2:
@@ -57,8 +60,8 @@ def open_sources(data: object, delimiter: str | None) -> tuple[Source, ...]:
                 f"{len(data)}. Audit two at a time."
             )
         if len(data) == 1:
-            return (_open_source(data[0], delimiter),)
-        sources = tuple(_open_source(table, delimiter) for table in data)
+            return (open_source(data[0], delimiter, encoding),)
+        sources = tuple(open_source(table, delimiter, encoding) for table in data)
         alike = sources[0].description == sources[1].description
         for k, opened in enumerate(sources):
             if isinstance(opened, TableSource):
@@ -66,14 +69,16 @@ def open_sources(data: object, delimiter: str | None) -> tuple[Source, ...]:
             elif alike:
                 opened.description = str(data[k])
         return sources
-    return (_open_source(data, delimiter),)
+    return (open_source(data, delimiter, encoding),)
 
 
 def _is_data(data: object) -> bool:
     return isinstance(data, str | Path | Mapping) or hasattr(data, "columns")
 
 
-def _open_source(data: object, delimiter: str | None) -> Source:
+def open_source(
+    data: object, delimiter: str | None, encoding: str | None = None
+) -> Source:
     """Recognise the kind of a table.
 
     Raises:
@@ -98,7 +103,9 @@ def _open_source(data: object, delimiter: str | None) -> Source:
             )
         with path.open("rb") as file:
             magic = file.read(4)
-        return ParquetSource(path) if magic == b"PAR1" else CsvSource(path, delimiter)
+        if magic == b"PAR1":
+            return ParquetSource(path)
+        return CsvSource(path, delimiter, encoding)
     if _is_data(data):
         return TableSource(data)
     raise DtypeError(
@@ -155,7 +162,9 @@ class ParquetSource(FileSource):
 class CsvSource(FileSource):
     """A text file with a header line, compressed or not."""
 
-    def __init__(self, path: Path, delimiter: str | None) -> None:
+    def __init__(
+        self, path: Path, delimiter: str | None, encoding: str | None = None
+    ) -> None:
         super().__init__(path)
         if delimiter is not None and not re.fullmatch(
             r'[^"\r\n\x80-\U0010ffff]', delimiter
@@ -164,23 +173,24 @@ class CsvSource(FileSource):
                 f"`delimiter` must be a single ASCII character, no quote or line end; "
                 f"got {delimiter!r}. Omit it to detect it."
             )
+        given = _known_encoding(encoding)
         self._text = path  # the file in UTF-8
         with readable(path):
-            with self._open() as (file, _):
+            with self.open() as (file, _):
                 mark = bytes(file.read(4))
             found = [name for bom, name in MARKS.items() if mark.startswith(bom)]
-            if found:
-                with self._open() as (file, _):
-                    self._text = _as_utf8(file, found[0], self)
-            with self._open() as (file, _):
+            for name in (given or found)[:1]:
+                with self.open() as (file, _):
+                    self._text = _as_utf8(file, name, self)
+            with self.open() as (file, _):
                 head = _head(file)
         first = re.split(r"[\r\n]", _unquoted(head), maxsplit=1)[0]
         likely = max(DELIMITERS, key=first.count)
-        self._delimiter = delimiter or likely
-        lines = csv.reader(io.StringIO(head, newline=""), delimiter=self._delimiter)
+        self.delimiter = delimiter or likely
+        lines = csv.reader(io.StringIO(head, newline=""), delimiter=self.delimiter)
         with _long_fields(len(head)):
             self.names = tuple(next(lines, []))
-        if len(self.names) == 1 and likely != self._delimiter and likely in first:
+        if len(self.names) == 1 and likely != self.delimiter and likely in first:
             self.header_hint = (
                 f" The header looks separated by {likely!r}: omit `delimiter` "
                 "(`--delimiter`)."
@@ -193,7 +203,7 @@ class CsvSource(FileSource):
         return torch.float64
 
     @contextmanager
-    def _open(self) -> Iterator[tuple[Any, Any]]:
+    def open(self) -> Iterator[tuple[Any, Any]]:
         """Open the text, and the file on disk below it.
 
         The file belongs to pyarrow, whose readers read ahead in a thread: a Python
@@ -218,14 +228,14 @@ class CsvSource(FileSource):
         text = pa.dictionary(pa.int32(), pa.string())
         types = {name: pa.float64() if name in numbers else text for name in columns}
         size, done = self._text.stat().st_size, 0
-        with readable(self.path), self._numbers_only(), self._open() as (file, raw):
+        with readable(self.path), self._numbers_only(), self.open() as (file, raw):
             stream = arrow_csv.open_csv(
                 file,
                 read_options=arrow_csv.ReadOptions(
                     block_size=self._block, use_threads=False
                 ),
                 parse_options=arrow_csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True
+                    delimiter=self.delimiter, newlines_in_values=True
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     include_columns=columns,
@@ -256,12 +266,30 @@ class CsvSource(FileSource):
             found = re.search(r"column #(\d+): (.*) error to double: (.*)", str(error))
             if found is None:
                 raise
-            raise DtypeError(
-                f"Column {self.names[int(found[1])]!r} of {self.description} must hold "
+            column = self.names[int(found[1])]
+            raise NotNumbersError(
+                f"Column {column!r} of {self.description} must hold "
                 f"numbers; got another value ({found[2]} error: {found[3]}). Correct "
                 "it, name another column, or declare the word as a missing value with "
-                "`missing` (`--missing`)."
+                "`missing` (`--missing`).",
+                column,
             ) from error
+
+
+def _known_encoding(encoding: str | None) -> list[str]:
+    """Return the encoding if it is not UTF-8, which is read as it is.
+
+    Raises:
+        ArgumentError: If it is unknown.
+    """
+    try:
+        name = codecs.lookup(encoding or "utf-8").name
+    except LookupError:
+        raise ArgumentError(
+            f"`encoding` must be the name of an encoding; got {encoding!r}. For "
+            "example, pass 'latin-1' or 'utf-16'."
+        ) from None
+    return [] if name in ("utf-8", "utf-8-sig") else [name]
 
 
 def _as_utf8(file: Any, encoding: str, owner: object) -> Path:

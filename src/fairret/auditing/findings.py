@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fairret.auditing.curves import Curves
 from fairret.auditing.notions import Notion
+from fairret.auditing.promise import Promise
 from fairret.auditing.source import Source
 from fairret.metric.compute import Measured
 from fairret.metric.group_value import GroupValue
@@ -187,6 +188,7 @@ class Findings:
         curves: Computes curves over thresholds and scores.
         sources: Where the rows come from.
         identifiers: Traits that may be identifiers instead of amounts.
+        promise: The tolerance that the decisions were fitted to keep, if there is one.
     """
 
     sections: tuple[Section, ...]
@@ -195,6 +197,7 @@ class Findings:
     curves: Curves
     sources: tuple[Source, ...] = ()
     identifiers: tuple[str, ...] = ()
+    promise: Promise | None = None
 
     @property
     def results(self) -> dict[str, Measured]:
@@ -223,3 +226,8 @@ class Findings:
     def degenerate(self) -> bool:
         """Whether almost everybody gets the same decision."""
         return self.sections[0].decisions.degenerate
+
+    def is_promised(self, section: Section) -> bool:
+        """Whether a tolerance was stated for a notion."""
+        names = [part.name for part in section.parts]
+        return self.promise is not None and self.promise.covers(names)

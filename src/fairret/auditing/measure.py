@@ -11,15 +11,12 @@ from torch import Tensor
 
 from fairret.auditing.cells import CellTable, three_points
 from fairret.auditing.groups import Groups
-from fairret.auditing.rows import NO_NUMBER
+from fairret.auditing.rows import NO, NO_NUMBER, YES
 from fairret.errors import RangeError
 from fairret.metric.by_label import Cells, cell_moments, cross_moments
 from fairret.metric.moments import Moments
 from fairret.sensitive.coded import Numbers, listing, plain_text, text
 from fairret.statistic import LinearFractionalStatistic
-
-YES = {"1", "true", "yes", "y", "t"}
-NO = {"0", "false", "no", "n", "f"}
 
 
 class BaseRate(LinearFractionalStatistic):

@@ -14,6 +14,7 @@ from fairret import __version__
 from fairret.auditing.drawing import Panel, make_panel, make_scale
 from fairret.auditing.findings import SELECTION, Findings, Part, Section
 from fairret.auditing.gate import Gate
+from fairret.auditing.tradeoff_chart import HEIGHT, draw_tradeoff
 from fairret.auditing.wording import (
     confidence,
     group_number,
@@ -23,6 +24,7 @@ from fairret.auditing.wording import (
     number,
     p_value,
     percent,
+    standing,
     status,
     too_few,
     verdict,
@@ -76,12 +78,27 @@ def _context(audit: Findings, gate: Gate | None) -> dict[str, Any]:
         "notes": notes(audit),
         "compared": len(audit.settings.models) > 1,
         "gate": gate,
+        "promise": audit.promise,
+        "tradeoff": None if audit.promise is None else draw_tradeoff(audit.promise),
+        "height": HEIGHT,
+        **_promised(audit),
         "titles": {section.name: section.title for section in audit.sections},
         "population": audit.base_rates or audit.sections[0].decisions,
         "calibration": _calibration(audit),
         "many": MANY_GROUPS,
         "sections": [_section(audit, section) for section in audit.sections],
         "sure": confidence(audit.settings.confidence),
+    }
+
+
+def _promised(audit: Findings) -> dict[str, Any]:
+    """Name the notion and the confidence of a tolerance."""
+    if audit.promise is None:
+        return {}
+    titles = [x.title for x in audit.sections if audit.is_promised(x)]
+    return {
+        "promised_title": titles[0].lower() if titles else "",
+        "promise_sure": confidence(audit.promise.confidence),
     }
 
 
@@ -96,6 +113,8 @@ def _section(audit: Findings, section: Section) -> dict[str, Any]:
     return {
         "found": section,
         "status": status(section),
+        "standing": standing(audit, section),
+        "promised": audit.is_promised(section),
         "beyond": section.decisions.beyond_chance,
         "ratio": float(section.ratio(favourable=audit.settings.favourable).estimate),
         "changed": any(part.changed() for part in section.parts),

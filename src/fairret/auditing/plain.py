@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairret import __version__
 from fairret.auditing.findings import Findings, Part, Section
 from fairret.auditing.gate import Gate
+from fairret.auditing.promise import Promise
 from fairret.auditing.wording import notes, status, too_few, verdict
 from fairret.errors import missing_extra
 from fairret.metric.result import ParityResult
@@ -42,9 +43,21 @@ def as_dict(audit: Findings, gate: Gate | None) -> dict[str, Any]:
         "base_rates": None if base is None else [base.everybody, *base.groups.values()],
         "notions": [_section(audit, section) for section in audit.sections],
         "gate": None if gate is None else {"passed": gate.passed, **gate._asdict()},
+        "promise": None if audit.promise is None else _promise(audit.promise),
     }
     plain: dict[str, Any] = _plain(content)
     return plain
+
+
+def _promise(promise: Promise) -> dict[str, Any]:
+    """Describe a tolerance and what was reached; without the curve."""
+    names = ("statistics", "kind", "limit", "met", "confidence", "bound", "assured")
+    return {
+        **{name: getattr(promise, name) for name in names},
+        "before": promise.before,
+        "after": promise.after,
+        "text": [promise.outcome, promise.population, *promise.notes],
+    }
 
 
 def as_frame(audit: Findings) -> pd.DataFrame:

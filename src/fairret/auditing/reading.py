@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -15,14 +16,27 @@ from fairret.auditing.rows import (
     NO_NUMBER,
     Columns,
     Missing,
+    NotDecisionsError,
+    NotNumbersError,
     RawRows,
     RestartError,
     Rows,
+    are_codes,
+    checked_score,
     clean,
 )
 from fairret.auditing.source import Chunk, Source, Tick
-from fairret.errors import RangeError, ShapeError
-from fairret.sensitive.coded import Coded, Mask, Values, as_coded, plain_text
+from fairret.errors import DtypeError, FairretError, RangeError, ShapeError
+from fairret.sensitive.coded import (
+    MOST_CODES,
+    Coded,
+    Mask,
+    Values,
+    as_coded,
+    listing,
+    parse_numbers,
+    plain_text,
+)
 from fairret.sensitive.resolve import TraitLike
 
 JOIN = "Join the two tables into one, and pass both score columns."
@@ -50,6 +64,8 @@ class Reader:
         self._tick = tick
         self._done = 0.0
         self._floats: set[str] = set()  # traits to be parsed as numbers
+        self._words: dict[str, FairretError] = {}  # decisions in words
+        self._yes: set[str] = set()  # those in which somebody gets a yes
         self.identifiers: list[str] = []  # amounts that may be identifiers
         for source in sources:
             source.no_number = missing.no_number
@@ -67,6 +83,7 @@ class Reader:
                 with self._rows(begin, 1.0) as chunks:
                     for rows in chunks:
                         table.add(rows)
+                self._check_yes()
                 return table
             except RestartError:
                 continue
@@ -110,9 +127,54 @@ class Reader:
             return None
         return profiles
 
+    def _check_yes(self) -> None:
+        """Require that the word for a yes occurs in decisions."""
+        wanted = self._layout.columns.positive
+        for name in self._words:
+            if name not in self._yes:
+                raise RangeError(
+                    "`positive` must be a value of decisions in words; column "
+                    f"{name!r} does not have {'yes' if wanted is None else wanted!r}. "
+                    "Write it as it is in the data."
+                )
+
+    def _learn_words(self, column: str, error: FairretError) -> None:
+        """Read a column of scores as decisions in words from now on."""
+        self._words[column] = error
+        columns = self._layout.columns._replace(words=frozenset(self._words))
+        self._layout = replace(self._layout, columns=columns)
+
+    def _refuse(self, error: NotDecisionsError) -> NoReturn:
+        """Explain why a column is no column of decisions."""
+        columns, values = self._layout.columns, error.values
+        words = all(parse_numbers([value]) is None for value in values)
+        before = self._words[error.column]
+        if columns.positive is None and words and len(values) <= MOST_CODES:
+            raise DtypeError(
+                f"`score` must hold numbers; column {error.column!r} has "
+                f"{listing(values, 4)}. If these are decisions, name the one that is a "
+                f"yes, such as `positive={values[0]!r}` (`--positive {values[0]}`)."
+            ) from None
+        raise before from None
+
     def _checked(self, rows: Rows) -> Rows:
-        """Have columns of many numbers parsed as such, which is faster than text."""
+        """Notice columns that are not what they were taken for.
+
+        Columns of many numbers are parsed as such, which is faster than text. Numbers
+        such as 1 and 2 may be decisions if the one that is a yes is named.
+        """
         layout = self._layout
+        scores = layout.columns.scores
+        for name, h in zip(scores, rows.scores, strict=True):
+            if name in self._words and (h == 1).any():
+                self._yes.add(name)
+            named = layout.columns.positive is not None and not layout.logits
+            if named and name not in self._words and are_codes(h):
+                try:
+                    checked_score(h[~np.isnan(h)], name, logits=False)
+                except RangeError as error:
+                    self._learn_words(name, error)
+                raise RestartError
         numeric = layout.columns.guessed | layout.columns.exact | layout.cuts.keys()
         for name in numeric - self._floats:
             values = rows.traits[name]
@@ -133,7 +195,15 @@ class Reader:
         columns = self._layout.columns
         floats = sorted(self._floats)
         with closing(_read_rows(self._sources, columns, floats, report)) as chunks:
-            yield (self._checked(clean(raw, columns, self._missing)) for raw in chunks)
+            try:
+                yield (self._checked(clean(x, columns, self._missing)) for x in chunks)
+            except NotNumbersError as error:
+                if error.column in {*columns.scores} - {*self._words}:
+                    self._learn_words(error.column, error)
+                    raise RestartError from None
+                raise
+            except NotDecisionsError as error:
+                self._refuse(error)
 
 
 def _read_rows(
@@ -151,7 +221,7 @@ def _read_rows(
         RangeError: If two tables differ in a column that both have.
         ShapeError: If they have different numbers of rows.
     """
-    floats = [*columns.scores, *numbers]
+    floats = [*(x for x in columns.scores if x not in columns.words), *numbers]
     if columns.weight is not None:
         floats.append(columns.weight)
     if len(sources) == 1:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairret.errors import DtypeError, RangeError
 from fairret.sensitive.coded import (
+    MOST_CODES,
     Coded,
     Mask,
     Numbers,
@@ -17,7 +18,11 @@ from fairret.sensitive.coded import (
     as_coded,
     listing,
     parse_numbers,
+    plain_text,
 )
+
+YES = {"1", "true", "yes", "y", "t"}
+NO = {"0", "false", "no", "n", "f"}
 
 # What pandas and pyarrow write or read in place of a number.
 NO_NUMBER = (
@@ -28,6 +33,22 @@ NO_NUMBER = (
 
 class RestartError(Exception):
     """An assumption about a column was wrong: read again from the first row."""
+
+
+class NotNumbersError(DtypeError):
+    """A column that should hold numbers holds something else."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+class NotDecisionsError(Exception):
+    """A column holds neither numbers nor decisions in words."""
+
+    def __init__(self, column: str, values: Sequence[Hashable]) -> None:
+        super().__init__(column)
+        self.column, self.values = column, values
 
 
 class Missing:
@@ -97,6 +118,8 @@ class Columns(NamedTuple):
     exact: frozenset[str]  # traits whose numbers are kept as they are
     guessed: frozenset[str]  # traits that may turn out to be amounts
     bins: Mapping[str, Sequence[float]]  # where traits are cut
+    positive: Hashable | None = None  # the label, and the decision, that is a yes
+    words: frozenset[str] = frozenset()  # scores that are decisions in words
 
     @property
     def shared(self) -> tuple[str, ...]:
@@ -136,15 +159,22 @@ def clean(raw: RawRows, columns: Columns, missing: Missing) -> Rows:
     """Mark the missing values.
 
     Raises:
-        DtypeError: If a score or a weight is no number.
+        NotDecisionsError: If a column of words holds no decisions.
+        NotNumbersError: If a score or a weight is no number.
         RestartError: If NA was wrongly treated as missing in earlier rows.
     """
 
     def numbers(argument: str, name: str, values: Values) -> Numbers:
         return _numbers(argument, name, missing.hide(name, values, numeric=True))
 
+    def score(name: str, values: Values) -> Numbers:
+        if name not in columns.words:
+            return numbers("score", name, values)
+        hidden = as_coded(missing.hide(name, values))
+        return _decisions(name, hidden, columns.positive)
+
     named = zip(columns.scores, raw.scores, strict=True)
-    scores = tuple(numbers("score", name, values) for name, values in named)
+    scores = tuple(score(name, values) for name, values in named)
     known: Mask = ~np.any([np.isnan(score) for score in scores], 0)
     left = Left(score=int(np.count_nonzero(~known)))
     label = Coded(np.zeros(len(known), dtype=np.intp), [0])
@@ -168,11 +198,42 @@ def _numbers(argument: str, name: str, values: Values) -> Numbers:
         return values
     x = values.numbers()
     if x is None:
-        raise DtypeError(
+        raise NotNumbersError(
             f"`{argument}` must hold numbers; column {name!r} has "
-            f"{listing(values.not_numbers(), 3)}. Correct them, or name another column."
+            f"{listing(values.not_numbers(), 3)}. Correct them, or name another "
+            "column.",
+            name,
         )
     return x
+
+
+def _decisions(name: str, values: Coded, positive: Hashable | None) -> Numbers:
+    """Read words as decisions: 1 for a yes.
+
+    Raises:
+        NotDecisionsError: If there are many words, or scores among them, or it is
+            unclear which word is a yes.
+    """
+    found = values.categories
+    words = [plain_text(value) for value in found]
+    parsed = [parse_numbers([value]) for value in found]
+    scores = any(x is not None and 0 < x[0] < 1 for x in parsed)
+    if positive is not None:
+        yes = [word == plain_text(positive) for word in words]
+    else:
+        yes = [word.lower() in YES for word in words]
+    unclear = positive is None and not {word.lower() for word in words} <= YES | NO
+    if unclear or scores or len(found) > MOST_CODES:
+        raise NotDecisionsError(name, found)
+    return np.array([*map(float, yes), np.nan])[values.codes]
+
+
+def are_codes(h: Numbers) -> bool:
+    """Whether numbers are no scores, but may be decisions such as 1 and 2."""
+    known = h[~np.isnan(h)]
+    whole = bool((known % 1 == 0).all())
+    few = whole and 0 < len(np.unique(known)) <= MOST_CODES
+    return few and bool((known < 0).any() | (known > 1).any())
 
 
 def checked_score(h: Numbers, name: str, logits: bool) -> Numbers:

@@ -50,6 +50,7 @@ def audit(
     confidence: float = 0.95,
     max_categories: int = 100,
     delimiter: str | None = None,
+    encoding: str | None = None,
     missing: Sequence[str] = (),
     name: str | None = None,
     progress: Tick | None = None,
@@ -71,7 +72,8 @@ def audit(
         threshold: Scores above it are positive decisions. One number, or one per model.
         notions: Statistics or their names; by default those of the paper's Table 1.
         weight: A column of sample weights.
-        positive: The label that counts as positive, if labels are not 0 and 1.
+        positive: The label that counts as positive, if labels are not 0 and 1; and the
+            word for a positive decision, if `score` is a column of decisions in words.
         favourable: Whether a positive decision benefits a person, such as a loan.
             With False, texts and the four-fifths rule are adapted to a harm.
         bins: Edges of bins, by column name.
@@ -83,6 +85,8 @@ def audit(
             fair model has no group beyond chance.
         max_categories: Maximum number of categories of a column.
         delimiter: Of a CSV file; by default it is detected in the header line.
+        encoding: Of a CSV file; by default UTF-8, unless the file begins with the mark
+            of another.
         missing: Words that mean a missing value. Empty cells and None always do, and
             NA, null and the like do in columns of numbers.
         name: Name of the model or system, for the page.
@@ -114,7 +118,7 @@ def audit(
     check_share("confidence", confidence)
     listed = listed_traits(sensitive, intersections)
     statistics = wanted_statistics(notions, label)
-    sources = open_sources(data, delimiter)
+    sources = open_sources(data, delimiter, encoding)
     layout = make_layout(
         sources,
         listed,
@@ -125,6 +129,7 @@ def audit(
         bins=bins or {},
         logits=logits,
         max_categories=max_categories,
+        positive=positive,
     )
     tick = progress or (lambda share: None)
     reader = Reader(sources, layout, Missing(missing), tick)

@@ -182,7 +182,10 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowInvalid, OSError, UnicodeError) as error:
         said = str(error).split("\n")[0].strip().rstrip(".")
+        advice = "Correct it, or save it again."
+        if isinstance(error, UnicodeError) or "UTF8" in said:
+            advice = "If it has another encoding, pass it (`--encoding latin-1`)."
         raise DataFileError(
             f"`data` must be a complete CSV (UTF-8, with a header line) or Parquet "
-            f"file; {path.name} cannot be read ({said}). Correct it, or save it again."
+            f"file; {path.name} cannot be read ({said}). {advice}"
         ) from error

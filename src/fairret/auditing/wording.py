@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from fairret.auditing.findings import Findings, Found, Part, Section
 from fairret.auditing.notions import Notion
@@ -101,6 +102,24 @@ def status(section: Section) -> str:
     return min(found, default="nobody is counted")  # "nothing ..." before "too few ..."
 
 
+class Standing(NamedTuple):
+    """How a notion stands: against its tolerance, or else against chance."""
+
+    mark: str
+    words: str
+    alarm: bool
+
+
+def standing(audit: Findings, section: Section) -> Standing:
+    """Judge a notion by the tolerance that was stated for it, or by chance."""
+    if audit.promise is None or not audit.is_promised(section):
+        beyond = section.decisions.beyond_chance
+        return Standing("◆" if beyond else "○", status(section), beyond)
+    if audit.promise.met:
+        return Standing(audit.promise.mark, "within the tolerance", False)
+    return Standing("✗", "tolerance not met", True)
+
+
 def not_judged(group: GroupValue, min_size: float) -> str:
     """Explain why a group is not judged; a group of everybody has no comparison."""
     enough = group.estimable and group.counted >= min_size
@@ -126,7 +145,7 @@ def verdict(audit: Findings, section: Section) -> str:
     shown = largest if said == "within chance" else strongest
     worse = any(x.group.violation > worst.group.violation for x in section.groups)
     whose = " of a judged group" if worse else ""
-    sentences = [f"{section.title}: {said}. The {_gap(shown)}"]
+    sentences = [f"{section.title}: {_headline(audit, section)}. The {_gap(shown)}"]
     if shown.group.violation < ROUNDING:
         sentences[0] += "."
     elif said == "within chance":
@@ -151,6 +170,19 @@ def verdict(audit: Findings, section: Section) -> str:
     if len(audit.settings.models) > 1:
         sentences.append(_change(audit, section))
     return " ".join(sentences)
+
+
+def _headline(audit: Findings, section: Section) -> str:
+    """State the verdict, and how it relates to a tolerance if one was stated."""
+    said = status(section)
+    if audit.promise is None:
+        return said
+    if not audit.is_promised(section):
+        return f"{said}; no tolerance was stated for it"
+    words = standing(audit, section).words
+    if audit.promise.small_groups:
+        words += ", but for small groups"
+    return f"{words}; the remaining gap is {said}"
 
 
 def _gap(found: Found) -> str:
@@ -254,6 +286,13 @@ def notes(audit: Findings) -> list[str]:
         "an identifier: if so, remove it."
         for name in audit.identifiers
     ]
+    if audit.settings.positive == "0":
+        found += [
+            f"Column {model.score!r} holds 0 and 1. A decision of 1 is taken as "
+            "positive, although the positive label is 0."
+            for model in audit.settings.models
+            if model.hard
+        ]
     last = len(audit.settings.models) - 1
     for j, model in enumerate(audit.settings.models):
         result = audit.sections[0].result(j)

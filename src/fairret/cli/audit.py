@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
@@ -11,17 +11,28 @@ from fairret.auditing import Audit, audit
 from fairret.auditing.gate import MODES, Gate, check_limits, judge, needs_notions
 from fairret.auditing.notions import DEFAULT
 from fairret.auditing.report import check_target, write_whole
+from fairret.cli.options import (
+    Bins,
+    Delimiter,
+    Encoding,
+    File,
+    Missing,
+    Number,
+    Option,
+    Positive,
+    Sensitive,
+    Text,
+    Texts,
+    Unfavourable,
+    Weight,
+    read_bins,
+    read_delimiter,
+)
 from fairret.cli.tables import shown
 from fairret.console import emit, error_exit, reading
 from fairret.errors import ArgumentError, FairretError
 
 FAILED = 1
-Text: TypeAlias = str | None
-Texts: TypeAlias = list[str] | None
-Number: TypeAlias = float | None
-File: TypeAlias = Path | None
-
-Option = typer.Option
 
 
 def command(
@@ -35,14 +46,14 @@ def command(
     score: Annotated[
         list[str],
         Option(
-            help="Column of scores in [0, 1], or of decisions 0 and 1. Repeat it to "
-            "compare two models: before, then after."
+            help="Column of scores in [0, 1], or of decisions: 0 and 1, or words. "
+            "Repeat it to compare two models: before, then after."
         ),
     ],
-    sensitive: Annotated[
-        list[str], Option(help="Column of a sensitive trait; repeat for several.")
-    ],
-    label: Annotated[Text, Option(help="Column of true outcomes, 0 or 1.")] = None,
+    sensitive: Sensitive,
+    label: Annotated[
+        Text, Option(help="Column of true outcomes: 0 or 1, or words.")
+    ] = None,
     threshold: Annotated[
         list[float] | None,
         Option(
@@ -57,19 +68,10 @@ def command(
             f"several. Default: {', '.join(DEFAULT)}."
         ),
     ] = None,
-    weight: Annotated[Text, Option(help="Column of sample weights.")] = None,
-    positive: Annotated[Text, Option(help="The label that counts as 1.")] = None,
-    unfavourable: Annotated[
-        bool,
-        Option(
-            "--unfavourable",
-            help="A positive decision is a harm, such as a flag for fraud.",
-        ),
-    ] = False,
-    bins: Annotated[
-        Texts,
-        Option(help="Where to cut an amount, as in age=30,50. Default: four bins."),
-    ] = None,
+    weight: Weight = None,
+    positive: Positive = None,
+    unfavourable: Unfavourable = False,
+    bins: Bins = None,
     intersect: Annotated[
         Texts, Option(help="Columns to cross, as in sex,race; repeat for several sets.")
     ] = None,
@@ -81,22 +83,15 @@ def command(
         ),
     ] = 30,
     logits: Annotated[bool, Option("--logits", help="The scores are logits.")] = False,
-    missing: Annotated[
-        Texts,
-        Option(
-            help="A word that means a missing value, as in NA; repeat for several. "
-            "Empty cells always do."
-        ),
-    ] = None,
+    missing: Missing = None,
     confidence: Annotated[
         float, Option(help="Confidence level of intervals and verdicts.")
     ] = 0.95,
     max_categories: Annotated[
         int, Option(help="Maximum number of categories of a column.")
     ] = 100,
-    delimiter: Annotated[
-        Text, Option(help="Of a CSV file. Default: detected in the header line.")
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
     name: Annotated[Text, Option(help="Name of the model, for the page.")] = None,
     report: Annotated[
         File, Option(help="Write a self-contained HTML page here.")
@@ -163,15 +158,15 @@ def command(
                 weight=weight,
                 positive=positive,
                 favourable=not unfavourable,
-                bins=dict(map(_edges, bins or [])),
+                bins=read_bins(bins),
                 intersections=[_columns(text, sensitive) for text in intersect or []],
                 min_size=min_size,
                 logits=logits,
                 missing=missing or [],
                 confidence=confidence,
                 max_categories=max_categories,
-                # a tab is hard to type
-                delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+                delimiter=read_delimiter(delimiter),
+                encoding=encoding,
                 name=name,
                 progress=progress,
             )
@@ -210,19 +205,6 @@ def _write(result: Audit, gate: Gate | None, report: File, output: File) -> None
     if output is not None:
         write_whole(output, result.to_json(gate=gate) + "\n")
         typer.echo(f"JSON written to {output}", err=True)
-
-
-def _edges(text: str) -> tuple[str, list[float]]:
-    column, sign, edges = text.rpartition("=")
-    try:
-        if not sign or not column:
-            raise ValueError
-        return column, [float(edge) for edge in edges.split(",")]
-    except ValueError:
-        raise ArgumentError(
-            f"`--bins` must be a column and its edges; got {text!r}. For example, "
-            "write `--bins age=30,50`."
-        ) from None
 
 
 def _columns(text: str, sensitive: list[str]) -> list[str]:

@@ -3,42 +3,52 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairret.auditing.report import check_target, write_whole
 from fairret.checks import check_share
+from fairret.cli.options import (
+    Bins,
+    DataFile,
+    Decimal,
+    Delimiter,
+    Encoding,
+    File,
+    Missing,
+    Number,
+    Option,
+    Positive,
+    Sensitive,
+    Texts,
+    Unfavourable,
+    Weight,
+    read_bins,
+    read_delimiter,
+)
 from fairret.cli.saved import SavedModel, check_name, dump_model
-from fairret.cli.table import read_table
+from fairret.cli.table import TEXT, CsvFormat, read_table
 from fairret.console import emit, error_exit, steps
 from fairret.control.find import BAND
-from fairret.errors import ArgumentError, FairretError
+from fairret.errors import ArgumentError, FairretError, ToleranceError
+from fairret.sensitive import Binned, Categorical
+from fairret.sensitive.resolve import TraitLike
 
 if TYPE_CHECKING:
     from fairret.auditing import Audit
     from fairret.estimator import ToleranceClassifier
 
 MISSED = 1
-Text: TypeAlias = str | None
-Texts: TypeAlias = list[str] | None
-Number: TypeAlias = float | None
-File: TypeAlias = Path | None
-
-Option = typer.Option
 
 
 def command(
-    data: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file with one row per person.")
-    ],
+    data: DataFile,
     label: Annotated[str, Option(help="Column of outcomes, of two values.")],
-    sensitive: Annotated[
-        list[str], Option(help="Column of a sensitive trait; repeat for several.")
-    ],
+    sensitive: Sensitive,
     notion: Annotated[
         Texts,
         Option(
@@ -79,12 +89,16 @@ def command(
             "0.95. It costs accuracy."
         ),
     ] = None,
-    positive: Annotated[
-        Text, Option(help="The label that is a yes, unless it is 1, yes or true.")
-    ] = None,
-    weight: Annotated[Text, Option(help="Column of sample weights.")] = None,
+    positive: Positive = None,
+    unfavourable: Unfavourable = False,
+    bins: Bins = None,
+    weight: Weight = None,
     drop: Annotated[
         Texts, Option(help="Column that is no feature, such as a name; repeat.")
+    ] = None,
+    category: Annotated[
+        Texts,
+        Option(help="Column of codes that look like numbers, such as zip; repeat."),
     ] = None,
     threshold: Annotated[
         float, Option(help="Probability from which a yes pays off.")
@@ -98,12 +112,10 @@ def command(
     ] = False,
     folds: Annotated[int, Option(help="Number of folds.", min=2)] = 5,
     seed: Annotated[int, Option(help="Seed of folds and models.")] = 0,
-    delimiter: Annotated[
-        Text, Option(help="Of a CSV file. Default: detected in the header line.")
-    ] = None,
-    missing: Annotated[
-        Texts, Option(help="A word that means a missing value, as in ?; repeat.")
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
+    missing: Missing = None,
     model: Annotated[
         File, Option(help="Write the model here, as a file of skops.")
     ] = None,
@@ -117,8 +129,8 @@ def command(
     traits, with a rule for decisions. The numbers are those of rows that a model has
     not seen (cross-fitting).
 
-    Exit codes: 0 done, 1 the tolerance was missed, 2 the file, the options or the
-    output are invalid.
+    Exit codes: 0 done; 1 the tolerance was missed, or cannot be kept or assured, and
+    then nothing is written; 2 the file, the options or the output are invalid.
     """
     try:
         _check_targets(data, model, report)
@@ -128,10 +140,24 @@ def command(
         with steps() as step, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             step(f"Reading {data.name}")
-            table = read_table(data, delimiter, missing or ())
-            rows = table.split(label, sensitive, weight=weight, drop=drop or ())
+            written = CsvFormat(
+                read_delimiter(delimiter), encoding, decimal, tuple(missing or ())
+            )
+            table = read_table(data, written, dict.fromkeys(category or (), TEXT))
+            table.check(category or (), "--category")
+            cuts = read_bins(bins)
+            table.check(list(cuts), "--bins")
+            rows = table.split(
+                label,
+                sensitive,
+                weight=weight,
+                drop=drop or (),
+                cuts=list(cuts),
+                codes=category or (),
+            )
             classifier = _classifier(
                 notion=notion,
+                sensitive=_traits(sensitive, cuts, category or ()),
                 max_violation=max_violation,
                 max_difference=max_difference,
                 min_ratio=min_ratio,
@@ -157,13 +183,17 @@ def command(
             saved = SavedModel(classifier, table.kinds(rows.X))
             content = None if model is None else dump_model(saved)  # may fail: first
             if report is not None:
-                _page(classifier, data).to_html(report)
+                page = _page(classifier, data, favourable=not unfavourable)
+                page.to_html(report)
             if model is not None and content is not None:
                 write_whole(model, content)
         emit("\n\n".join((*rows.notes, *_told(caught), text)))
         for what, target in (("Model", model), ("Report", report)):
             if target is not None:
                 typer.echo(f"{what} written to {target}", err=True)
+    except ToleranceError as error:
+        typer.echo(f"fairret: {error} Nothing was written.", err=True)
+        raise typer.Exit(MISSED) from error
     except (FairretError, ValueError, OSError) as error:  # scikit-learn's are values
         error_exit(error)
     if classifier.status_ != "met":
@@ -197,9 +227,30 @@ def _describe(classifier: ToleranceClassifier) -> str:
     )
 
 
-def _page(classifier: ToleranceClassifier, data: Path) -> Audit:
+def _traits(
+    sensitive: Sequence[str],
+    cuts: Mapping[str, Sequence[float]],
+    codes: Sequence[str],
+) -> list[TraitLike]:
+    """Cut the traits that are to be cut; codes are no amounts.
+
+    Raises:
+        ArgumentError: If another column is to be cut.
+    """
+    for name in cuts:
+        if name not in sensitive or name in codes:
+            raise ArgumentError(
+                f"`--bins` must be of a column that `--sensitive` names, and "
+                f"`--category` does not; got {name!r}."
+            )
+    special: dict[str, TraitLike] = {x: Categorical(x) for x in codes}
+    special |= {x: Binned(x, edges) for x, edges in cuts.items()}
+    return [special.get(x, x) for x in dict.fromkeys(sensitive)]
+
+
+def _page(classifier: ToleranceClassifier, data: Path, *, favourable: bool) -> Audit:
     """Audit the decisions, out of fold, under the name of the file."""
-    found = classifier.audit_
+    found = classifier._audit_fit(favourable=favourable)
     settings = replace(
         found.settings, name=f"decisions about {data.name}", source=data.name
     )

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
 from fairret.auditing.report import check_target, write_whole
+from fairret.cli.options import (
+    DataFile,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Missing,
+    Option,
+    read_delimiter,
+)
 from fairret.cli.saved import read_model
-from fairret.cli.table import Table, copy_table, read_table
+from fairret.cli.table import CsvFormat, Table, copy_table, read_table
 from fairret.console import error_exit, steps
 from fairret.errors import ArgumentError, FairretError
-
-Text: TypeAlias = str | None
-Texts: TypeAlias = list[str] | None
-Option = typer.Option
 
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model of `fairret fit`.")],
-    data: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file with one row per person.")
-    ],
+    data: DataFile,
     output: Annotated[
         Path,
         Option(help="Write rows and decisions here, as CSV or .parquet."),
     ],
     name: Annotated[str, Option(help="Name of the column of decisions.")] = "decision",
-    delimiter: Annotated[
-        Text, Option(help="Of a CSV file. Default: detected in the header line.")
-    ] = None,
-    missing: Annotated[
-        Texts, Option(help="A word that means a missing value, as in ?; repeat.")
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    decimal: Decimal = ".",
+    missing: Missing = None,
 ) -> None:
     """Decide about new people.
 
@@ -50,12 +51,15 @@ def command(
             step(f"Reading {model.name}")
             saved = read_model(model)
             step(f"Reading {data.name}")
-            table = read_table(data, delimiter, missing or (), saved.kinds)
+            written = CsvFormat(
+                read_delimiter(delimiter), encoding, decimal, tuple(missing or ())
+            )
+            table = read_table(data, written, saved.kinds)
             step(f"Deciding about {len(table.frame):,} people")
             decided = saved.decide(table)
             _check_free(table, name)
             added = {name: decided.label, "margin": decided.margin}
-            frame = copy_table(data, delimiter).assign(**added)
+            frame = copy_table(data, written).assign(**added)
             write_whole(output, _content(frame, output))
         for note in saved.notes(table):
             typer.echo(note, err=True)

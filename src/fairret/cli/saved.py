@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairret import __version__
+from fairret.cli.columns import check_numbers
 from fairret.cli.table import NUMBER, TEXT, Table
 from fairret.errors import ArgumentError, DataFileError
 
@@ -66,6 +67,8 @@ class SavedModel:
         if own.informed:
             options["sensitive_features"] = table.frame[names]
         X = table.frame[list(self.kinds)]
+        numbers = [name for name, kind in self.kinds.items() if kind == NUMBER]
+        check_numbers(table.path.name, X[numbers], table.decimal, codes=False)
         margin = own.decision_function(X, **options)
         sign = 1 if own._positive else -1
         return Decided(own.classes_[(margin > 0).astype(int)], sign * margin)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairret.auditing.measure import NO, YES
+from fairret.auditing.files import CsvSource, open_source
+from fairret.auditing.rows import NO, YES
+from fairret.auditing.source import readable
+from fairret.cli.columns import check_numbers, describe_columns, describe_traits
 from fairret.errors import (
     ArgumentError,
     DataFileError,
@@ -21,7 +23,15 @@ from fairret.errors import (
 from fairret.sensitive.coded import listing, plain_text
 
 TEXT, NUMBER = "text", "number"
-SEPARATORS = ",;\t|"
+
+
+class CsvFormat(NamedTuple):
+    """How a CSV file is written."""
+
+    delimiter: str | None = None  # detected in the header line
+    encoding: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] = ()  # words that mean a missing value
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,7 @@ class Table:
 
     path: Path
     frame: Any  # of pandas
+    decimal: str = "."
 
     def check(self, columns: Sequence[str], option: str) -> None:
         """Require that columns exist.
@@ -77,8 +88,19 @@ class Table:
         *,
         weight: str | None,
         drop: Sequence[str],
+        cuts: Sequence[str] = (),
+        codes: Sequence[str] = (),
     ) -> Rows:
-        """Cut features, labels and traits; rows without a label are left out."""
+        """Cut features, labels and traits; rows without a label are left out.
+
+        Args:
+            label: Column of labels.
+            sensitive: Columns of traits.
+            weight: Column of weights.
+            drop: Columns that are left out.
+            cuts: Traits that are cut in bins.
+            codes: Columns of codes, which are no numbers.
+        """
         self.check([label], "--label")
         self.check(sensitive, "--sensitive")
         self.check([weight] if weight else [], "--weight")
@@ -88,6 +110,8 @@ class Table:
                 f"`--label` and `--sensitive` must be different columns; got {label!r} "
                 "for both."
             )
+        used = [c for c in self.frame.columns if c not in {label, *drop, *codes}]
+        check_numbers(self.path.name, self.frame[used], self.decimal)
         if weight is not None and not _is_number(self.frame[weight]):
             raise ArgumentError(
                 f"`--weight` must be a column of numbers; {weight!r} has "
@@ -107,12 +131,8 @@ class Table:
             raise ArgumentError(
                 f"{self.path.name} must have features besides {', '.join(gone)}."
             )
-        notes += [
-            f"Note: every row has another {c!r}. If it identifies people, pass "
-            f"`--drop {c}`."
-            for c in X.columns
-            if len(X) > 1 and not _is_number(X[c]) and X[c].nunique() == len(X)
-        ]
+        notes += describe_columns(X)
+        notes += describe_traits(frame[[c for c in sensitive if c not in cuts]])
         return Rows(
             X,
             frame[label],
@@ -149,95 +169,73 @@ class Table:
 
 
 def read_table(
-    path: Path,
-    delimiter: str | None,
-    missing: Sequence[str],
-    kinds: Mapping[str, str] | None = None,
+    path: Path, written: CsvFormat, kinds: Mapping[str, str] | None = None
 ) -> Table:
     """Read a CSV or Parquet file into memory.
 
     Args:
         path: The file.
-        delimiter: Of a CSV file; detected in the header line if None.
-        missing: Words that mean a missing value.
+        written: How a CSV file is written.
         kinds: Which columns are text, whatever they look like in this file.
 
     Raises:
         DataFileError: If the file cannot be read as a table.
-        OSError: If the file does not exist or may not be read.
+        OSError: If the file may not be read.
     """
+    if written.decimal not in (".", ","):
+        raise ArgumentError(
+            f"`--decimal` must be a point or a comma; got {written.decimal!r}."
+        )
+    text = [c for c, kind in (kinds or {}).items() if kind == TEXT]
+    frame = _read_frame(
+        path,
+        written,
+        na_values=list(written.missing),
+        decimal=written.decimal,
+        dtype=dict.fromkeys(text, "str"),
+        low_memory=False,
+    )
+    frame.columns = [str(c) for c in frame.columns]
+    for name in text:  # of Parquet files
+        if name in frame and _is_number(frame[name]):
+            known = frame[name].notna()
+            frame[name] = frame[name].map(plain_text).where(known)
+    if not len(frame):
+        raise DataFileError(f"{path.name} has no rows.")
+    return Table(path, frame, written.decimal)
+
+
+def copy_table(path: Path, written: CsvFormat) -> Any:
+    """Read a file again with all cells of a CSV file as they are written."""
+    return _read_frame(path, written, dtype=str, na_filter=False)
+
+
+def _read_frame(path: Path, written: CsvFormat, **options: Any) -> Any:
+    """Open a file as an audit does, and read it with pandas."""
     try:
         import pandas as pd
     except ImportError:
         raise missing_extra("this command needs", "pandas", "frames") from None
-    with path.open("rb") as file:
-        start = file.read(1 << 16)
-    text = [c for c, kind in (kinds or {}).items() if kind == TEXT]
+    source = open_source(path, written.delimiter, written.encoding)
+    names = source.names
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:  # pandas would rename them
+        raise DataFileError(f"{path.name} has two columns {twice[0]!r}; rename one.")
     try:
-        if start.startswith(b"PAR1"):
-            frame = pd.read_parquet(path)
-        else:
-            header = start.decode("utf-8-sig", "replace").splitlines()[:1]
-            _check_header(path, "".join(header), _delimiter(delimiter))
-            frame = pd.read_csv(
-                path,
-                sep=_delimiter(delimiter) or _separator("".join(header)),
-                na_values=list(missing),
-                dtype=dict.fromkeys(text, "str"),
-                encoding="utf-8-sig",
-                low_memory=False,
-            )
-    except UnicodeDecodeError:
-        raise DataFileError(
-            f"{path.name} is not encoded in UTF-8. Save it as UTF-8 first."
-        ) from None
+        with readable(path):
+            if not isinstance(source, CsvSource):
+                return pd.read_parquet(path)
+            with source.open() as (file, _):
+                return pd.read_csv(
+                    file, sep=source.delimiter, encoding="utf-8-sig", **options
+                )
+    except DataFileError:
+        raise
     except (ValueError, ImportError) as error:  # of pandas and pyarrow
         reason = str(error).splitlines()[0].rstrip(".")
         raise DataFileError(
             f"{path.name} cannot be read as a table: {reason}."
         ) from None
-    frame.columns = [str(c) for c in frame.columns]
-    if not len(frame):
-        raise DataFileError(f"{path.name} has no rows.")
-    return Table(path, frame)
-
-
-def _check_header(path: Path, header: str, delimiter: str | None) -> None:
-    """Refuse two columns of the same name, which pandas would rename."""
-    (names,) = csv.reader([header], delimiter=delimiter or _separator(header))
-    twice = [name for k, name in enumerate(names) if name in names[:k]]
-    if twice:
-        raise DataFileError(f"{path.name} has two columns {twice[0]!r}; rename one.")
-
-
-def copy_table(path: Path, delimiter: str | None) -> Any:
-    """Read a file again with all cells of a CSV file as they are written."""
-    import pandas as pd
-
-    with path.open("rb") as file:
-        if file.read(4) == b"PAR1":
-            return pd.read_parquet(path)
-        file.seek(0)
-        header = file.readline().decode("utf-8-sig", "replace")
-    return pd.read_csv(
-        path,
-        sep=_delimiter(delimiter) or _separator(header),
-        dtype=str,
-        na_filter=False,
-        encoding="utf-8-sig",
-    )
-
-
-def _delimiter(given: str | None) -> str | None:
-    if given is not None and given not in ("\\t", "tab") and len(given) != 1:
-        raise ArgumentError(
-            f"`--delimiter` must be one character, or tab; got {given!r}."
-        )
-    return {"\\t": "\t", "tab": "\t"}.get(given or "", given)
-
-
-def _separator(header: str) -> str:
-    return max(SEPARATORS, key=header.count)
 
 
 def _is_number(column: Any) -> bool:

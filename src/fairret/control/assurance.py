@@ -12,7 +12,7 @@ from fairret.control.certificates import Certificate
 from fairret.control.solution import Solution, Status
 from fairret.control.task import Task
 from fairret.control.tolerance import Tolerance
-from fairret.errors import RangeError
+from fairret.errors import ToleranceError
 from fairret.statistic.registry import get_name
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def assure(fit: Fit, tolerance: Tolerance, confidence: float) -> Solution:
         confidence: With which probability, over draws of the rows.
 
     Raises:
-        RangeError: If a group has too few rows for any tolerance to be left.
+        ToleranceError: If a group has too few rows for any tolerance to be left.
     """
     margin = torch.zeros_like(fit.error)
     start = None
@@ -91,7 +91,7 @@ def _check_margin(fit: Fit, task: Task, confidence: float) -> None:
                 continue
             counted = float(fit.counted[n.part, k])
             needed = counted * (margin / (USABLE * distance)) ** 2
-            raise RangeError(
+            raise ToleranceError(
                 f"The tolerance cannot be assured with {confidence:.0%} "
                 f"confidence: {fit.rows.names[k]} has {counted:.0f} counted rows, "
                 f"and about {needed:,.0f} are needed. Widen the tolerance, or "

@@ -176,7 +176,15 @@ class Fit:
     def _check_pairs(self, task: Task) -> None:
         """Refuse to compare a group with nobody but itself."""
         compared = {k for notion in task.notions for k in notion.compared}
-        own = [set(trait) & compared for trait in self.rows.traits if len(trait) > 1]
+        # a group without a limit can be compared with, if others have one
+        large = (self.counted >= self.min_size).any(0)
+        free = task.notions[0].tolerance.per_group(self.rows.names).isinf()
+        known = compared | set((large & free).nonzero()[:, 0].tolist())
+        own = [
+            set(trait) & known
+            for trait in self.rows.traits
+            if len(trait) > 1 and set(trait) & compared
+        ]
         amounts = any(
             len(trait) == 1 and trait[0] in compared for trait in self.rows.traits
         )

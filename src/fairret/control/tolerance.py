@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, TypeAlias
 
 import torch
@@ -91,13 +92,14 @@ class Tolerance:
 
 
 def _check_limit(kind: str, limit: object) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int | float):
+    if isinstance(limit, bool) or not isinstance(limit, Real):
         raise ArgumentError(
             f"`{kind}` must be a number; got {type(limit).__name__}. "
             "For example, pass 0.1 for 10%."
         )
-    if 0 < limit < 1:
+    value = float(limit)
+    if 0 < value < 1:
         return
     example = "0.8 for four fifths" if kind == "min_ratio" else "0.1 for 10%"
-    hint = meant_share(limit, f"For example, pass {example}.")
-    raise RangeError(f"`{kind}` must be above 0 and below 1; got {limit:g}. {hint}")
+    hint = meant_share(value, f"For example, pass {example}.")
+    raise RangeError(f"`{kind}` must be above 0 and below 1; got {value:g}. {hint}")

@@ -32,6 +32,9 @@ from fairret.estimator.labels import Labels, read_labels, read_weights
 from fairret.estimator.traits import (
     Traits,
     as_table,
+    check_frame,
+    check_in_memory,
+    check_rows,
     drop_columns,
     fit_traits,
     known_traits,
@@ -196,7 +199,9 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
 
     def _as_features(self, X: Any) -> Any:
         """Read features: frames stay as they are, everything else becomes an array."""
+        check_in_memory("X", X)
         if hasattr(X, "columns"):
+            check_frame("X", X)
             return X
         if issparse(X):
             if not get_tags(self).input_tags.sparse:
@@ -230,12 +235,13 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
     def _table(self, X: Any, sensitive_features: Any) -> Any:
         """Find the columns of traits, in `sensitive_features` or in `X`."""
         if sensitive_features is not None:
+            check_rows(X, sensitive_features)
             return as_table(sensitive_features)
         if self.sensitive is None:
             raise ArgumentError(
-                "`fit` needs the sensitive traits of people to compare groups: pass "
-                "`sensitive_features`, a data frame with one column per trait, or "
-                "name columns of `X` with the option `sensitive`."
+                "`fit`, `audit` and `certify` need the sensitive traits of people to "
+                "compare groups: pass `sensitive_features`, a data frame with one "
+                "column per trait, or name columns of `X` with the option `sensitive`."
             )
         return take_columns(X, column_names(listed(self.sensitive)))
 
@@ -277,6 +283,11 @@ def find_notion(
     """
     try:
         known = isinstance(notion, str | LinearFractionalStatistic)
+        if not known and not isinstance(notion, Iterable):
+            raise ParameterError(
+                "`notion` must be a name, a list of names, or a statistic; got "
+                f"{notion!r}. For example, pass 'demographic_parity'."
+            )
         statistic = read_notion(notion if known else list(notion))  # type: ignore[arg-type]
     except NameNotFoundError as error:
         said = str(error).replace("Unknown statistic", "Unknown notion")
@@ -308,6 +319,29 @@ def check_classifier(estimator: Any) -> None:
             f"{type(estimator).__name__}. Wrap it in `CalibratedClassifierCV`, which "
             "turns scores into probabilities."
         )
+
+
+def check_group_estimator(estimator: Any) -> None:
+    """Insist on an estimator that predicts.
+
+    Raises:
+        ParameterError: If it is none.
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "predict"):
+        raise ParameterError(
+            "`group_estimator` must be a classifier or a regressor, or None for small "
+            f"networks; got {estimator!r}."
+        )
+
+
+def check_bool(name: str, value: object) -> None:
+    """Insist on true or false: the text "no" would be true.
+
+    Raises:
+        ParameterError: If it is something else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"`{name}` must be True or False; got {value!r}.")
 
 
 def allows_missing(estimator: Any) -> bool:

@@ -15,7 +15,7 @@ from torch import nn
 
 from fairret.control.find import BAND
 from fairret.errors import NameNotFoundError
-from fairret.estimator.base import ParameterError, find_notion
+from fairret.estimator.base import ParameterError, check_bool, find_notion
 from fairret.estimator.folds import deal_folds
 from fairret.estimator.linear_rule import LinearRule
 from fairret.estimator.network_models import NetworkModels, fit_alone, fit_folds
@@ -198,6 +198,7 @@ class FairretClassifier(RuleClassifier):
             TypeError: If an argument is missing, or has the wrong type.
             DivergedError: If the loss becomes NaN or infinite.
         """
+        check_bool("informed", self.informed)
         further = self._goes_on()
         recipe = self._recipe()
         given = sensitive_features, sample_weight

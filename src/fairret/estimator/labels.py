@@ -49,6 +49,7 @@ def read_labels(
         )
     given = column_or_1d(y, warn=True)
     assert_all_finite(given, input_name="y")
+    _check_missing(given)
     kind = type_of_target(given, input_name="y", raise_unknown=True)
     classes = np.unique(given)
     if known is not None:
@@ -81,6 +82,21 @@ def read_labels(
     return Labels(classes, positive, given, binary)
 
 
+def _check_missing(given: NDArray[np.generic]) -> None:
+    """Refuse rows without a label; those of numbers are refused as NaN."""
+    if not len(given):
+        raise RangeError("`y` must have at least one row; got none.")
+    if given.dtype.kind != "O":
+        return
+    words = ("None", "<NA>", "nan", "NaT")
+    missing = sum(not isinstance(x, str) and str(x) in words for x in given)
+    if missing:
+        raise RangeError(
+            f"`y` must have a label in every row; got none in {missing} of "
+            f"{len(given)} rows. Leave these rows out."
+        )
+
+
 def read_weights(weight: Any, labels: Labels) -> Numbers:
     """Check sample weights; by default, all are 1.
 
@@ -90,7 +106,13 @@ def read_weights(weight: Any, labels: Labels) -> Numbers:
     n = len(labels.given)
     if weight is None:
         return np.ones(n)
-    w = np.array(weight, dtype=np.float64)  # torch must not share it
+    try:
+        w = np.array(weight, dtype=np.float64)  # torch must not share it
+    except (TypeError, ValueError):
+        raise RangeError(
+            "`sample_weight` must be numbers; got "
+            f"{listing(np.unique(np.asarray(weight, dtype=str)), 3)}."
+        ) from None
     if w.shape != (n,):
         raise RangeError(
             f"`sample_weight` must have shape ({n},), one number per row; got "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from fairret.auditing import Audit, audit
+from fairret.auditing.notions import DEFAULT
+from fairret.auditing.promise import Promise
 from fairret.control import (
+    Certificate,
     Solution,
     Tolerance,
     Tradeoff,
@@ -22,9 +26,14 @@ from fairret.control.rows import explained_share
 from fairret.estimator.base import FitData
 from fairret.estimator.features import Numbers
 from fairret.estimator.models import Known
+from fairret.estimator.promises import Measured, make_promise
 from fairret.estimator.traits import Table, listed
 from fairret.sensitive.resolve import TraitLike
 from fairret.statistic.base import LinearFractionalStatistic
+from fairret.statistic.registry import get_name
+
+SOURCE = "data frame"
+CONFIDENCE = 0.95  # of certificates and audits
 
 
 class Setting(NamedTuple):
@@ -103,16 +112,51 @@ class OutOfFold:
         membership.warn_of_extremes(solution, share, "features")
 
     def audit(
-        self, solution: Solution, sensitive: TraitLike | Iterable[TraitLike] | None
+        self,
+        solution: Solution,
+        certified: Certificate,
+        sensitive: TraitLike | Iterable[TraitLike] | None,
+        curve: Callable[[], Tradeoff],
+        *,
+        favourable: bool,
     ) -> Audit:
-        """Audit decisions without and with the rule."""
+        """Audit decisions without and with the rule, with what the rule promised.
+
+        Args:
+            solution: The rule.
+            certified: The certificate of these rows.
+            sensitive: Traits to compare; by default all.
+            curve: Computes what other tolerances cost.
+            favourable: Whether a yes benefits a person.
+        """
+        data, traits = self.data, self.data.traits
+        plain = self.eta > solution.rule.threshold
+        decisions = solution.decisions.numpy()
+        rows = Measured(
+            traits.sens, data.labels.binary, data.weight, traits.names, traits.columns
+        )
+        promise = make_promise(
+            rows,
+            solution.rule.statistic,
+            solution.tolerance,
+            certified,
+            plain=plain,
+            decisions=decisions,
+            groups=solution.groups,
+            reached=(solution.status == "met", solution.value),
+            informed=not self.blind,
+            curve=curve,
+        )
         return audit_decisions(
-            self.data.traits.table,
-            plain=self.eta > solution.rule.threshold,
-            decisions=solution.decisions.numpy(),
-            label=self.data.labels.binary,
-            weight=self.data.weight if self.data.weighted else None,
+            traits.table,
+            plain=plain,
+            decisions=decisions,
+            label=data.labels.binary,
+            weight=data.weight if data.weighted else None,
             sensitive=sensitive,
+            statistic=solution.rule.statistic,
+            promise=promise,
+            favourable=favourable,
         )
 
 
@@ -124,6 +168,9 @@ def audit_decisions(
     label: Numbers,
     weight: Numbers | None,
     sensitive: TraitLike | Iterable[TraitLike] | None,
+    statistic: LinearFractionalStatistic,
+    promise: Promise | None,
+    favourable: bool = True,
 ) -> Audit:
     """Compare decisions without and with a rule.
 
@@ -134,6 +181,9 @@ def audit_decisions(
         label: Labels 0 and 1.
         weight: Sample weights.
         sensitive: Traits to compare; by default all columns.
+        statistic: What should be equal; it comes before the usual notions.
+        promise: What was asked of the rule, if there is one.
+        favourable: Whether a yes benefits a person.
     """
     columns: dict[Any, Any] = dict(table)
     added = {
@@ -144,13 +194,19 @@ def audit_decisions(
     }
     names = [_unused(name, columns) for name in added]
     columns.update(zip(names, added.values(), strict=True))
-    return audit(
+    usual = [x for x in DEFAULT if x != get_name(statistic)]
+    found = audit(
         columns,
         score=names[:2],
         label=names[2],
         weight=None if weight is None else names[3],
         sensitive=listed(sensitive) or list(table),
+        notions=[statistic, *usual],
+        confidence=CONFIDENCE if promise is None else promise.confidence,
+        favourable=favourable,
     )
+    settings = replace(found.settings, notions_named=False, source=SOURCE)
+    return replace(found, settings=settings, promise=promise)
 
 
 def _unused(name: str, table: Table) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -20,19 +21,24 @@ from fairret.control import (
     certificate,
 )
 from fairret.control.solution import Status
-from fairret.errors import RangeError
+from fairret.errors import ToleranceError
 from fairret.estimator.base import FitData, TraitClassifier, find_notion
 from fairret.estimator.features import Numbers
 from fairret.estimator.labels import Labels, read_labels, read_weights
 from fairret.estimator.linear_rule import LinearRule
 from fairret.estimator.models import Known
-from fairret.estimator.out_of_fold import OutOfFold, Setting, audit_decisions
+from fairret.estimator.out_of_fold import (
+    CONFIDENCE,
+    OutOfFold,
+    Setting,
+    audit_decisions,
+)
+from fairret.estimator.promises import Measured, make_promise
 from fairret.estimator.traits import Table, read_traits
 from fairret.statistic.base import LinearFractionalStatistic
 
 DEFAULT = 0.1  # `max_violation`, without another tolerance
 OUT_OF_FOLD = "All numbers are of models that did not see the rows they score."
-CONFIDENCE = 0.95  # of the certificate
 Self = TypeVar("Self", bound="RuleClassifier")
 
 
@@ -47,6 +53,25 @@ class Predictor(Protocol):
 
     def score_alone(self, X: Any, sens: Numbers | None) -> Numbers:
         """Score new people, `(n,)`, as if there were no rule."""
+
+
+class HeldOut(NamedTuple):
+    """New people whose labels and traits are known."""
+
+    X: Any
+    labels: Labels
+    weight: Numbers
+    table: Table
+    sens: Numbers
+
+
+def _find_tradeoff(
+    rows: OutOfFold, setting: Setting, reports: dict[str, object]
+) -> Tradeoff:
+    """Compute the curve once for each rule."""
+    if "tradeoff" not in reports:
+        reports["tradeoff"] = rows.tradeoff(setting)
+    return cast("Tradeoff", reports["tradeoff"])
 
 
 class RuleClassifier(TraitClassifier):
@@ -72,6 +97,7 @@ class RuleClassifier(TraitClassifier):
     report_: str
     models_: Predictor
     rule_: LinearRule
+    _rows: OutOfFold
 
     def set_tolerance(
         self: Self,
@@ -91,7 +117,7 @@ class RuleClassifier(TraitClassifier):
 
         Raises:
             ArgumentError: If there is no tolerance, or more than one.
-            RangeError: If no decisions can keep it. The rule is then as it was before.
+            ToleranceError: If no decisions can keep it. The rule is then as it was.
         """
         rows = self._fit_rows("set_tolerance")
         tolerance = Tolerance(max_violation, max_difference, min_ratio)
@@ -137,13 +163,31 @@ class RuleClassifier(TraitClassifier):
         """
         held_out = self._read_held_out(X, y, sensitive_features, sample_weight)
         X, labels, weight, table, sens = held_out
+        setting = self._setting()
+        plain = self.models_.score_alone(X, sens) > self.rule_.threshold
+        decisions = self._decide(*held_out)
+        names, traits = self.encoder_.names, self.encoder_.traits
+        promise = None
+        if hasattr(self, "groups_"):  # a network need not have a tolerance
+            promise = make_promise(
+                Measured(sens, labels.binary, weight, names, traits),
+                setting.statistic,
+                setting.tolerance,
+                self._certify(decisions, held_out, self.confidence or CONFIDENCE),
+                plain=plain,
+                decisions=decisions,
+                groups=self.groups_,
+                informed=self.informed,
+            )
         return audit_decisions(
             table,
-            plain=self.models_.score_alone(X, sens) > self.rule_.threshold,
-            decisions=self._decide(*held_out),
+            plain=plain,
+            decisions=decisions,
             label=labels.binary,
             weight=None if sample_weight is None else weight,
             sensitive=self.sensitive,
+            statistic=setting.statistic,
+            promise=promise,
         )
 
     def certify(
@@ -165,13 +209,19 @@ class RuleClassifier(TraitClassifier):
             confidence: Of the bounds.
         """
         held_out = self._read_held_out(X, y, sensitive_features, sample_weight)
+        return self._certify(self._decide(*held_out), held_out, confidence)
+
+    def _certify(
+        self, decisions: Numbers, held_out: HeldOut, confidence: float
+    ) -> Certificate:
+        _, labels, weight, _, sens = held_out
         return certificate(
-            self._decide(*held_out),
-            held_out[4],
-            held_out[1].binary,
+            decisions,
+            sens,
+            labels.binary,
             notion=find_notion(self.notion),
             kind=self._setting().tolerance.kind,
-            weight=held_out[2],
+            weight=weight,
             names=self.encoder_.names,
             traits=self.encoder_.traits,
             confidence=confidence,
@@ -187,17 +237,26 @@ class RuleClassifier(TraitClassifier):
     def tradeoff_(self) -> Tradeoff:
         """What other tolerances would cost, on the rows of the fit."""
         rows = self._fit_rows("tradeoff_")
-        if "tradeoff" not in self._reports:
-            self._reports["tradeoff"] = rows.tradeoff(self._setting())
-        return cast("Tradeoff", self._reports["tradeoff"])
+        return _find_tradeoff(rows, self._setting(), self._reports)
 
     @property
     def audit_(self) -> Audit:
         """An audit of the rows of the fit, out of fold, without and with the rule."""
-        rows = self._fit_rows("audit_")
+        self._fit_rows("audit_")
         if "audit" not in self._reports:
-            self._reports["audit"] = rows.audit(self._solution, self.sensitive)
+            self._reports["audit"] = self._audit_fit(favourable=True)
         return cast("Audit", self._reports["audit"])
+
+    def _audit_fit(self, *, favourable: bool) -> Audit:
+        """Audit the rows of the fit; a yes may be a harm."""
+        rows, setting = self._rows, self._setting()
+        return rows.audit(
+            self._solution,
+            self.certificate_,
+            self.sensitive,
+            partial(_find_tradeoff, rows, setting, self._reports),
+            favourable=favourable,
+        )
 
     def _margin(self, X: Any, sens: Numbers | None) -> Numbers:
         return self.rule_.margin(*self.models_.read(X, sens))
@@ -211,15 +270,15 @@ class RuleClassifier(TraitClassifier):
 
     def _read_held_out(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
-    ) -> tuple[Any, Labels, Numbers, Table, Numbers]:
+    ) -> HeldOut:
         """Check new rows with their labels and traits."""
         X = self._read_features(X)
         positive = self.classes_[self._positive]
-        labels = read_labels(y, positive)
+        labels = read_labels(y, positive, self.classes_)
         weight = read_weights(sample_weight, labels)
         table = self._table(X, sensitive_features)
         sens = read_traits(self.encoder_, table, len(labels.given))
-        return self._drop_traits(X), labels, weight, table, sens
+        return HeldOut(self._drop_traits(X), labels, weight, table, sens)
 
     def _setting(self) -> Setting:
         """Read the options of the rule."""
@@ -265,7 +324,7 @@ class RuleClassifier(TraitClassifier):
         """Refuse a tolerance that is out of reach; warn of one that was missed."""
         said = " ".join(str(solution).splitlines())
         if solution.status == "infeasible":
-            raise RangeError(said)
+            raise ToleranceError(said)
         if solution.status == "missed":
             warnings.warn(said, ConvergenceWarning, stacklevel=stacklevel)
 

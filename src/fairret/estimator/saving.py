@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from fairret.auditing.report import check_target, write_whole
 from fairret.errors import DataFileError, DtypeError, missing_extra
 from fairret.sensitive.coded import listing
@@ -31,8 +33,15 @@ def save(classifier: Any, path: str | Path) -> Path:
 
     Raises:
         DtypeError: If a part of the classifier cannot be saved.
+        NotFittedError: If it is not fitted.
     """
     check_target(Path(path), [])
+    if not hasattr(classifier, "predict"):
+        raise DtypeError(
+            "`classifier` must be a fitted classifier; got "
+            f"{type(classifier).__name__}."
+        )
+    check_is_fitted(classifier)
     return write_whole(Path(path), to_bytes(classifier))
 
 
@@ -60,15 +69,38 @@ def to_bytes(content: Any) -> bytes:
     """
     skops = load_skops()
     try:
-        data = bytes(skops.dumps(content))
-        # Not all that can be written can be read: a lambda, for example.
-        skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+        return _round_trip(skops, content)
     except Exception as error:
         raise DtypeError(
-            f"The classifier cannot be saved with skops ({error}). Replace lambdas and "
-            "local classes, or use `pickle`: then only those who trust the file should "
-            "load it."
+            f"The classifier cannot be saved with skops{_culprit(skops, content)}: "
+            f"{error}. Replace lambdas and local classes. Or save your model in its "
+            "own format, load it there, and fit the rule again with `prefit=True`. Or "
+            "use `pickle`: then only those who trust the file should load it."
         ) from error
+
+
+def _culprit(skops: Any, content: Any) -> str:
+    """Name the models of a classifier that skops cannot save."""
+    own = content.get("classifier") if isinstance(content, dict) else content
+    models = getattr(own, "models_", None)
+    parts = [*getattr(models, "estimators", ()), getattr(own, "group_estimator", None)]
+    parts += [step for _, step in getattr(own, "steps", ())]
+    found = [type(part).__name__ for part in parts if not _can_save(skops, part)]
+    return f", because of its {', '.join(dict.fromkeys(found))}" if found else ""
+
+
+def _can_save(skops: Any, part: Any) -> bool:
+    try:
+        _round_trip(skops, part)
+    except Exception:  # skops and the part may raise anything
+        return False
+    return True
+
+
+def _round_trip(skops: Any, content: Any) -> bytes:
+    """Write and read: not all that can be written can be read, as a lambda."""
+    data = bytes(skops.dumps(content))
+    skops.loads(data, trusted=skops.get_untrusted_types(data=data))
     return data
 
 

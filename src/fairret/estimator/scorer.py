@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairret.control import certificate
 from fairret.control.tolerance import KINDS, Kind
-from fairret.errors import ArgumentError, did_you_mean
+from fairret.errors import ArgumentError, DtypeError, did_you_mean
 from fairret.estimator.base import ParameterError, find_notion
-from fairret.estimator.traits import as_table, fit_traits, listed, take_columns
+from fairret.estimator.traits import (
+    as_table,
+    check_rows,
+    fit_traits,
+    listed,
+    take_columns,
+)
 from fairret.sensitive.resolve import TraitLike, column_names
 from fairret.statistic.base import LinearFractionalStatistic
 
@@ -58,6 +64,7 @@ class FairnessScorer:
             The negative violation or difference, or the ratio. NaN if no group has
             enough rows.
         """
+        classes = _classes(estimator)
         table = self._table(X, sensitive_features)
         traits = fit_traits(self.sensitive, table, _num_samples(X))
         last = _last(estimator)
@@ -65,7 +72,7 @@ class FairnessScorer:
         if getattr(last, "informed", False) and sensitive_features is not None:
             options["sensitive_features"] = sensitive_features
         chosen = getattr(last, "pos_label", None)
-        positive = estimator.classes_[1] if chosen is None else chosen
+        positive = classes[1] if chosen is None else chosen
         yes = np.asarray(estimator.predict(X, **options)) == positive
         found = certificate(
             yes.astype(np.float64),
@@ -83,6 +90,7 @@ class FairnessScorer:
 
     def _table(self, X: Any, sensitive_features: Any) -> Any:
         if sensitive_features is not None:
+            check_rows(X, sensitive_features)
             return as_table(sensitive_features)
         if self.sensitive is None:
             raise ArgumentError(
@@ -144,6 +152,23 @@ def fairness_scorer(
     return FairnessScorer(
         find_notion(notion), measure, sensitive=sensitive, confidence=confidence
     )
+
+
+def _classes(estimator: Any) -> Any:
+    """Find the two classes of a fitted classifier.
+
+    Raises:
+        DtypeError: If it is no classifier of two classes.
+    """
+    check_is_fitted(_last(estimator))
+    classes = getattr(estimator, "classes_", ())
+    if len(classes) != 2:
+        found = f"{len(classes)} classes" if len(classes) else "no classes"
+        raise DtypeError(
+            "A fairness scorer needs a classifier of two classes; got "
+            f"{type(_last(estimator)).__name__} with {found}."
+        )
+    return classes
 
 
 def _last(estimator: Any) -> Any:

@@ -13,10 +13,13 @@ from fairret.control.find import BAND
 from fairret.estimator.base import (
     ParameterError,
     allows_missing,
+    check_bool,
     check_classifier,
+    check_group_estimator,
     takes_sparse,
 )
 from fairret.estimator.models import Models, Plan, fit_models
+from fairret.estimator.options import check_count
 from fairret.estimator.rule_classifier import RuleClassifier
 from fairret.metric.studentised_test import MIN_SIZE
 from fairret.sensitive.resolve import TraitLike
@@ -185,10 +188,12 @@ class ToleranceClassifier(RuleClassifier):
         """Read the options of the models."""
         if self.estimator is not None:
             check_classifier(self.estimator)
-        if self.n_models is not None and self.n_models < 1:
-            raise ParameterError(
-                f"`n_models` must be at least 1, or None for all; got {self.n_models}."
-            )
+        if self.group_estimator is not None:
+            check_group_estimator(self.group_estimator)
+        if self.n_models is not None:
+            check_count("n_models", self.n_models, 1)
+        check_bool("informed", self.informed)
+        check_bool("prefit", self.prefit)
         if self.estimator is None and self.prefit:
             raise ParameterError(
                 "`prefit` needs a fitted `estimator`; got none. Pass the classifier "

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from fairret.errors import RangeError, ShapeError, did_you_mean
+from fairret.errors import (
+    DtypeError,
+    FairretError,
+    RangeError,
+    ShapeError,
+    did_you_mean,
+)
 from fairret.estimator.features import Numbers
 from fairret.sensitive import Intersection, SensitiveEncoder
 from fairret.sensitive.coded import listing
@@ -68,7 +75,8 @@ def fit_traits(
             )
     encoder = SensitiveEncoder(listed(sensitive) or None, unseen="none", missing="nan")
     own = {name: table[name] for name in names}
-    sens = encoder.fit_transform(own).double().numpy()
+    with _own_words():
+        sens = encoder.fit_transform(own).double().numpy()
     if not any(np.nanmax(s) > np.nanmin(s) for s in sens.T):
         raise RangeError(
             "`sensitive_features` must have two groups to compare; got one group, "
@@ -92,12 +100,93 @@ def read_traits(encoder: SensitiveEncoder, table: Table, n: int) -> Numbers:
     Raises:
         ShapeError: If there are not `n` rows.
     """
-    sens = encoder.transform(dict(table)).double().numpy()
+    with _own_words():
+        sens = encoder.transform(dict(table)).double().numpy()
     if len(sens) != n:
         raise ShapeError(
             f"`sensitive_features` must have {n} rows, as many as `X`; got {len(sens)}."
         )
     return sens
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Name the arguments of a classifier in errors of the encoder."""
+    try:
+        yield
+    except FairretError as error:
+        said = str(error).replace("`data`", "`sensitive_features`")
+        raise type(error)(said.replace("`traits`", "`sensitive`")) from None
+
+
+def check_in_memory(argument: str, data: Any) -> None:
+    """Refuse a lazy frame of polars, even to look at its columns.
+
+    Raises:
+        DtypeError: If it is lazy.
+    """
+    if type(data).__name__ == "LazyFrame":
+        raise DtypeError(
+            f"`{argument}` must be a data frame in memory; got a LazyFrame. Call "
+            "`.collect()` first."
+        )
+
+
+def check_frame(argument: str, frame: Any) -> None:
+    """Require columns of different names.
+
+    Raises:
+        RangeError: If there are none, or two of one name.
+    """
+    names = list(frame.columns)
+    if not names:
+        raise RangeError(f"`{argument}` must have at least one column; got none.")
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise RangeError(
+            f"`{argument}` must have columns of different names; got {twice[0]!r} "
+            "several times. Rename them."
+        )
+
+
+def check_rows(X: Any, sensitive_features: Any) -> None:
+    """Require traits of the same people as the features, in the same order.
+
+    Rows are matched by position, as everywhere in scikit-learn. If both have an index
+    of pandas with the same labels in another order, the traits would be those of other
+    people.
+
+    Raises:
+        DtypeError: If names of columns are given instead of columns.
+        RangeError: If the order differs.
+    """
+    data = sensitive_features
+    check_in_memory("sensitive_features", data)
+    names = [data] if isinstance(data, str) else data
+    if isinstance(names, list | tuple) and names and isinstance(names[0], str):
+        known = list(getattr(X, "columns", ()))
+        few = len(names) <= len(known)
+        if isinstance(data, str) or (few and all(name in known for name in names)):
+            raise DtypeError(
+                "`sensitive_features` must be columns; got the "
+                f"name{'s' if len(names) > 1 else ''} {listing(names)}. Pass a data "
+                "frame of these columns, or name columns of `X` with the option "
+                "`sensitive`."
+            )
+    if hasattr(data, "columns"):
+        check_frame("sensitive_features", data)
+    one: Any = getattr(X, "index", None)
+    other: Any = getattr(data, "index", None)
+    if not (hasattr(one, "equals") and hasattr(other, "equals")):
+        return
+    if one.equals(other) or len(one) != len(other) or not one.is_unique:
+        return
+    if other.isin(one).all() and other.is_unique:
+        raise RangeError(
+            "`sensitive_features` has the index of `X` in another order, and rows are "
+            "matched by position. Pass `sensitive_features.loc[X.index]`; or, if the "
+            "rows are in the right order, call `reset_index(drop=True)` on both."
+        )
 
 
 def as_table(sensitive_features: Any) -> Table:

@@ -1,0 +1,193 @@
+"""A tolerance that decisions were fitted to keep, and what they reached."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["max_violation", "max_difference", "min_ratio"]
+MEASURES: dict[Kind, str] = {
+    "max_violation": "largest violation",
+    "max_difference": "largest difference of two groups of a trait",
+    "min_ratio": "smallest ratio of two groups of a trait",
+}
+MOST_DIGITS = 4
+
+
+class Reached(NamedTuple):
+    """What decisions reach: a violation, difference or ratio, and how good they are."""
+
+    value: float
+    low: float  # in the population, at the stated confidence
+    high: float
+    accuracy: float
+    balanced_accuracy: float
+    rate: float  # of people who get a yes
+
+
+class CurvePoint(NamedTuple):
+    """Decisions under another tolerance."""
+
+    mode: str  # "blind" or "informed"
+    tolerance: float
+    met: bool
+    reached: Reached
+
+
+class Curve:
+    """What other tolerances would cost; computed when it is first read."""
+
+    def __init__(self, compute: Callable[[], Sequence[CurvePoint]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def points(self) -> tuple[CurvePoint, ...]:
+        """The points, from loose to strict tolerances."""
+        return tuple(self._compute())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"points": self.points}  # not the rows behind them
+
+
+@dataclass(frozen=True, eq=False)
+class Promise:
+    """A stated tolerance, and the decisions without and with the rule that keeps it.
+
+    Args:
+        statistics: Names of the statistics that the tolerance is about.
+        kind: What is limited.
+        limit: The limit; one per group if it is a mapping.
+        met: Whether the decisions keep it on the rows of the audit.
+        confidence: Of the certificate.
+        bound: One-sided bound of the certificate.
+        assured: Whether the tolerance holds in the population, with this confidence.
+        rows: How many and which rows were measured, in words.
+        before: The decisions without the rule.
+        after: The decisions of the rule.
+        notes: Groups with another tolerance, or without one.
+        mode: "blind" or "informed".
+        curve: What other tolerances would cost, if that is known.
+    """
+
+    statistics: tuple[str, ...]
+    kind: Kind
+    limit: float | Mapping[str, float]
+    met: bool
+    confidence: float
+    bound: float
+    assured: bool
+    rows: str
+    before: Reached
+    after: Reached
+    notes: tuple[str, ...] = ()
+    mode: str = "blind"
+    curve: Curve | None = None
+
+    @property
+    def strictest(self) -> float:
+        """The limit; the smallest, if groups have their own."""
+        limit = self.limit
+        return min(limit.values()) if isinstance(limit, Mapping) else limit
+
+    @property
+    def measure(self) -> str:
+        """What is limited, in words."""
+        return MEASURES[self.kind]
+
+    @property
+    def small_groups(self) -> bool:
+        """Whether small groups exceed the limit, although it counts as met."""
+        if isinstance(self.limit, Mapping):
+            return self.met and self.after.value > max(self.limit.values()) + 1e-9
+        return self.met and not self.keeps(self.after.value)
+
+    @property
+    def status(self) -> str:
+        """Whether the tolerance is met, in words."""
+        if not self.met:
+            return "not met"
+        return "met, but for small groups" if self.small_groups else "met"
+
+    def keeps(self, value: float) -> bool:
+        """Whether a number is within the limit, but for rounding."""
+        over = value - self.strictest
+        return (-over if self.kind == "min_ratio" else over) <= 1e-9
+
+    def covers(self, statistics: Sequence[str]) -> bool:
+        """Whether the tolerance is about all of these statistics."""
+        return set(statistics) <= set(self.statistics)
+
+    @property
+    def asked(self) -> str:
+        """The limit in words."""
+        word = "at least" if self.kind == "min_ratio" else "at most"
+        if isinstance(self.limit, Mapping):
+            each = [f"{name} {self._short(x)}" for name, x in self.limit.items()]
+            return f"{word}: {', '.join(each)}"
+        return f"{word} {self._short(self.limit)}"
+
+    def _short(self, limit: float) -> str:
+        return f"{limit:g}" if self.kind == "min_ratio" else f"{100 * limit:.6g}%"
+
+    def write(self, value: float) -> str:
+        """Write a violation, difference or ratio, distinct from the limit."""
+        if math.isnan(value):
+            return "–"
+        limit = self.strictest
+        for digits in range(1, MOST_DIGITS + 1):
+            texts = [_write(self.kind, x, digits) for x in (value, limit)]
+            if texts[0] != texts[1] or abs(value - limit) < 1e-9:
+                break
+        return texts[0]
+
+    @property
+    def outcome(self) -> str:
+        """What was asked and reached, in a sentence."""
+        after, asked = self.write(self.after.value), self.asked
+        text = f"The tolerance is {self.status}. The {self.measure} was to be {asked}"
+        if self.small_groups:
+            text += f", and is {after} with the rule if small groups are counted, on"
+            return f"{text} {self.rows}."
+        return f"{text}, and is {after} with the rule on {self.rows}."
+
+    @property
+    def mark(self) -> str:
+        """The status as a character."""
+        if not self.met:
+            return "✗"
+        return "~" if self.small_groups else "✓"
+
+    @property
+    def population(self) -> str:
+        """What is certain about people beyond these rows, in a sentence."""
+        sure = f"{100 * self.confidence:.6g}%"
+        if math.isnan(self.after.high):
+            return "Nothing can be certified: no group has enough rows that count."
+        low, high = self.write(self.after.low), self.write(self.after.high)
+        text = (
+            f"Certificate: with {sure} confidence, the {self.measure} in the "
+            f"population is between {low} and {high}."
+        )
+        word = "at least" if self.kind == "min_ratio" else "at most"
+        if self.assured:
+            bound = self.write(self.bound)
+            return (
+                f"{text} It is {word} {bound} with the same confidence, so the "
+                "tolerance holds in the population, too."
+            )
+        near, far = self.after.low, self.after.high
+        if not (self.keeps(near) or self.keeps(far)):
+            return f"{text} So the tolerance does not hold in the population."
+        return (
+            f"{text} So it is not certain that the tolerance holds in the population. "
+            "To require that, fit with the option confidence."
+        )
+
+
+def _write(kind: Kind, value: float, digits: int) -> str:
+    if kind == "min_ratio":
+        return f"{value:.{digits + 1}f}"
+    return f"{value:.{digits}%}"

@@ -1,0 +1,162 @@
+"""Files in other forms, columns that look like others, and what to do about them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fairret.cli.app import app
+from fairret.cli.columns import describe_columns, describe_traits
+from fairret.cli.saved import read_model
+from fairret.cli.table import CsvFormat, copy_table, read_table
+from fairret.errors import FairretError
+
+pytest.importorskip("sklearn")
+pytest.importorskip("skops")
+
+N = 600
+LOAN = ("--label", "loan", "--positive", "bewilligt", "--folds", "2", "--seed", "1")
+
+
+def applicants(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["Männer", "Frauen"], n)
+    z = rng.normal(size=n) + 0.8 * (sex == "Männer")
+    loan = np.where(z + 0.5 * rng.logistic(size=n) > 0.4, "bewilligt", "abgelehnt")
+    return pd.DataFrame(
+        {
+            "income": (z + 5).round(4),
+            "plz": rng.integers(10000, 99999, 40)[rng.integers(40, size=n)],
+            "age": rng.integers(18, 70, n),
+            "sex": sex,
+            "loan": loan,
+        }
+    )
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    applicants().to_csv(tmp_path / "train.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FORMS = {
+    "latin-1": ({"encoding": "latin-1"}, CsvFormat(encoding="latin-1")),
+    "utf-16": ({"encoding": "utf-16"}, CsvFormat()),
+    "decimal comma": ({"sep": ";", "decimal": ","}, CsvFormat(decimal=",")),
+    "compressed": ({"compression": "gzip"}, CsvFormat()),
+    "tabs": ({"sep": "\t", "encoding": "utf-8-sig"}, CsvFormat("\t")),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_is_the_same_in_every_form(form, tmp_path):
+    options, written = FORMS[form]
+    path = tmp_path / ("t.csv.gz" if form == "compressed" else "t.csv")
+    applicants(30).to_csv(path, index=False, **options)
+    found = read_table(path, written).frame
+    pd.testing.assert_frame_equal(found, applicants(30), check_dtype=False)
+    cells = copy_table(path, written)
+    assert cells["sex"].tolist() == applicants(30)["sex"].tolist()
+
+
+def test_codes_are_text_in_parquet_files_too(tmp_path):
+    applicants(30).to_parquet(tmp_path / "t.parquet")
+    frame = read_table(tmp_path / "t.parquet", CsvFormat(), {"plz": "text"}).frame
+    assert frame["plz"].tolist() == [str(x) for x in applicants(30)["plz"]]
+
+
+WRONG = [
+    ({"encoding": "latin-1"}, CsvFormat(), "pass it .`--encoding latin-1`."),
+    ({}, CsvFormat(encoding="klingon"), "`encoding` must be the name of an encoding"),
+    ({}, CsvFormat(decimal=";"), "`--decimal` must be a point or a comma"),
+]
+
+
+@pytest.mark.parametrize(("options", "written", "said"), WRONG)
+def test_a_wrong_form_is_told_with_its_remedy(options, written, said, tmp_path):
+    applicants(30).to_csv(tmp_path / "t.csv", index=False, **options)
+    with pytest.raises(FairretError, match=said):
+        read_table(tmp_path / "t.csv", written)
+
+
+def test_numbers_of_another_form_are_refused(folder):
+    applicants().to_csv("comma.csv", index=False, sep=";", decimal=",")
+    comma = call("fit", "comma.csv", *LOAN, "--sensitive", "sex")
+    assert comma.exit_code == 2
+    assert "Column 'income' of comma.csv has numbers with commas" in comma.stderr
+    assert "pass `--decimal ,`" in comma.stderr
+    point = call("fit", "train.csv", *LOAN, "--sensitive", "sex", "--decimal", ",")
+    assert "has numbers with points, such as '" in point.stderr
+
+
+def test_codes_amounts_and_stray_words_are_noted():
+    table = applicants().assign(
+        debt=[*(str(k // 2) for k in range(N - 2)), "?", "?"], branch_id=range(N)
+    )
+    assert describe_columns(table[["income", "plz", "age"]]) == [
+        "Note: read as amounts: 'plz'. If the numbers are codes, such as postal codes, "
+        "pass `--category plz`."
+    ]
+    (words,) = describe_columns(table[["debt"]])
+    assert words.startswith(
+        "Note: 'debt' is read as 300 categories, because it has '?'"
+    )
+    year = table.assign(year=table["age"] + 1930)[["year"]]
+    assert describe_columns(year) == []
+    assert "'branch_id'" in describe_columns(table[["branch_id"]])[0]
+    (age,) = describe_traits(table[["sex", "age"]])
+    assert age.startswith("Note: 'age' has more than 20 numbers and is compared as an")
+
+
+def test_bins_and_codes_make_groups(folder):
+    traits = ("--sensitive", "age", "--bins", "age=30,50", "--sensitive", "sex")
+    result = call(
+        "fit", "train.csv", *LOAN, *traits, "--model", "m.skops", "--informed"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "'plz'" in result.stdout
+    model = read_model(folder / "m.skops")
+    assert model.classifier.encoder_.names[:2] == ("age<30", "30<=age<50")
+    assert model.kinds == {"income": "number", "plz": "number"}
+    new = call("predict", "m.skops", "train.csv", "--output", "out.csv")
+    assert new.exit_code == 0, new.stderr
+    wrong = call("fit", "train.csv", *LOAN, "--sensitive", "sex", "--bins", "age=30")
+    assert "`--bins` must be of a column that `--sensitive` names" in wrong.stderr
+
+
+def test_decisions_of_predict_can_be_audited_in_their_words(folder):
+    options = ("--sensitive", "sex", "--category", "plz", "--unfavourable")
+    page = ("--model", "m.skops", "--report", "page.html")
+    fit = call("fit", "train.csv", *LOAN, *options, *page)
+    assert fit.exit_code == 0, fit.stderr
+    assert "are flagged" in (folder / "page.html").read_text()
+    assert read_model(folder / "m.skops").kinds["plz"] == "text"
+    applicants(400, seed=1).to_csv("new.csv", index=False, sep=";", decimal=",")
+    refused = call("predict", "m.skops", "new.csv", "--output", "out.csv")
+    assert "has numbers with commas, such as" in refused.stderr
+    assert "--category" not in refused.stderr
+    new = ("new.csv", "--decimal", ",", "--output", "out.csv")
+    assert call("predict", "m.skops", *new).exit_code == 0
+    columns = ("--score", "decision", "--label", "loan", "--sensitive", "sex")
+    audit = call("audit", "out.csv", *columns, "--positive", "bewilligt", "--json")
+    assert audit.exit_code == 0, audit.stderr
+    assert '"positive": "bewilligt"' in audit.stdout
+    unclear = call("audit", "out.csv", *columns)
+    assert unclear.exit_code == 2
+    assert "--positive bewilligt" in unclear.stderr
+
+
+def test_tolerance_that_cannot_be_assured_has_the_code_of_a_missed_one(folder):
+    strict = ("--confidence", "0.99", "--max-violation", "0.01")
+    outputs = ("--model", "m.skops", "--report", "page.html")
+    result = call("fit", "train.csv", *LOAN, "--sensitive", "sex", *strict, *outputs)
+    assert result.exit_code == 1
+    assert "cannot be assured with 99% confidence" in result.stderr
+    assert result.stderr.endswith("Nothing was written.\n")
+    assert [path.name for path in folder.iterdir()] == ["train.csv"]
