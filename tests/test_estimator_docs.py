@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-TEXT = Path(__file__).parent.parent.joinpath("docs", "estimator.md").read_text("utf-8")
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "docs" / "estimator.md").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -31,3 +32,26 @@ def test_attributes_of_the_page_exist():
         known |= set(getattr(cls, "__annotations__", {}))
     assert len(named) > 9
     assert named <= known
+
+
+@pytest.mark.parametrize("page", ["docs/estimator.md", "results/estimators.md"])
+def test_tables_have_the_committed_results(page):
+    """`fairret estimators --show --page PAGE` writes them."""
+    from fairret.lab.estimators.page import BLOCK, renewed
+    from fairret.lab.tolerance.table import read
+
+    text = (ROOT / page).read_text("utf-8")
+    assert BLOCK.search(text)
+    assert renewed(text, read(ROOT / "results" / "estimators.parquet")) == text
+
+
+def test_committed_results_are_those_of_the_command():
+    from fairret.lab.estimators.methods import ESTIMATORS
+    from fairret.lab.tolerance.people import Case
+    from fairret.lab.tolerance.table import read
+
+    data = read(ROOT / "results" / "estimators.parquet")
+    cases = [Case(*row) for row in data[list(Case._fields)].itertuples(index=False)]
+    assert len({*cases}) == len(cases)
+    assert {*cases} <= {*ESTIMATORS.list_cases()}
+    assert data["commit"].str.fullmatch("[0-9a-f]{40}").all()  # not changed since

@@ -4,7 +4,7 @@ import typer
 
 from fairret import __version__
 from fairret.cli import audit, fit, predict
-from fairret.lab.commands import experiment, figure, tolerance
+from fairret.lab.commands import estimators, experiment, figure, tolerance
 
 app = typer.Typer(
     help="Fairness as a loss term, and as something to measure.",
@@ -21,6 +21,7 @@ app.command("run")(experiment.run)
 app.command("results")(experiment.results)
 app.command("figure")(figure.command)
 app.command("tolerance")(tolerance.command)
+app.command("estimators")(estimators.command)
 
 
 def _show_version(wanted: bool) -> None:

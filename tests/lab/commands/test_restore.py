@@ -15,7 +15,8 @@ from toy_work import toy_run
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "results"
-TABLES = sorted({*FOLDER.rglob("*.parquet")} - {FOLDER / "tolerance.parquet"})
+OTHER = {FOLDER / f"{name}.parquet" for name in ("estimators", "tolerance")}
+TABLES = sorted({*FOLDER.rglob("*.parquet")} - OTHER)  # of experiments
 NUMBERS = {"test/auroc": 1 / 3, "test/log_loss": 5e-324, "torch": "2.9.0"}
 
 

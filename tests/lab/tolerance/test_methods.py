@@ -5,20 +5,13 @@ from itertools import product
 import pytest
 
 from fairret.errors import NameNotFoundError
-from fairret.lab.tolerance.methods import (
-    DATASETS,
-    EXACT,
-    METHODS,
-    NOTIONS,
-    TOLERANCES,
-    Wanted,
-    list_cases,
-)
+from fairret.lab.tolerance.cases import DATASETS
+from fairret.lab.tolerance.methods import EXACT, METHODS, NOTIONS, RULES, TOLERANCES
 from fairret.lab.tolerance.people import Case
 
 
 def test_every_rule_is_tried_on_the_whole_matrix():
-    cases = list_cases(Wanted())
+    cases = RULES.list_cases()
     assert len(cases) == len({*cases})
     every = product(DATASETS, (0, 1, 2), EXACT, NOTIONS, TOLERANCES)
     for dataset, seed, method, notion, tolerance in every:
@@ -26,7 +19,7 @@ def test_every_rule_is_tried_on_the_whole_matrix():
 
 
 def test_seeds_follow_each_other_with_their_share_of_the_draws():
-    cases = list_cases(Wanted(seeds=(4, 2), draws=3))
+    cases = RULES.only(seeds=(4, 2), draws=3).list_cases()
     seeds = [
         (METHODS[case.method].draws, case.seed)
         for case in cases
@@ -37,10 +30,10 @@ def test_seeds_follow_each_other_with_their_share_of_the_draws():
 
 
 def test_peers_have_a_counterpart_on_the_same_trait():
-    cases = {case[:3] + case[4:5]: case for case in list_cases(Wanted(draws=0))}
+    cases = {case[:3] + case[4:5]: case for case in RULES.only(draws=0).list_cases()}
     ours = {
         (case.dataset, case.seed, case.traits, case.notion)
-        for case in list_cases(Wanted(methods=EXACT))
+        for case in RULES.only(methods=EXACT).list_cases()
     }
     assert {*cases} <= ours
 
@@ -48,11 +41,11 @@ def test_peers_have_a_counterpart_on_the_same_trait():
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (Wanted(datasets=["banc"]), "Unknown dataset 'banc'. Did you mean 'bank'?"),
-        (Wanted(methods=["Oxonfare"]), "Unknown method .* Did you mean 'OxonFair'?"),
-        (Wanted(notions=["dp"]), "Unknown notion 'dp'.* Choose from pr, tpr"),
+        ({"datasets": ["banc"]}, "Unknown dataset 'banc'. Did you mean 'bank'?"),
+        ({"methods": ["Oxonfare"]}, "Unknown method .* Did you mean 'OxonFair'?"),
+        ({"notions": ["dp"]}, "Unknown notion 'dp'.* Choose from pr, tpr"),
     ],
 )
 def test_unknown_names_are_refused(wanted, message):
     with pytest.raises(NameNotFoundError, match=message):
-        list_cases(wanted)
+        RULES.only(**wanted)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from fairret.errors import DataFileError
-from fairret.lab.tolerance import run
-from fairret.lab.tolerance.methods import Method, Wanted, list_cases
+from fairret.lab.tolerance.cases import Method
+from fairret.lab.tolerance.methods import RULES
 from fairret.lab.tolerance.people import Case
 from fairret.lab.tolerance.results import Result
 from fairret.lab.tolerance.run import run_cases
@@ -21,8 +21,8 @@ BAD = ONE._replace(notion="bad")
 
 
 @pytest.fixture
-def tried(monkeypatch):
-    """The cases that a toy method was called with."""
+def tried():
+    """The cases that a toy method was called with, and the method by its name."""
     cases = []
 
     def fit(case):
@@ -31,15 +31,15 @@ def tried(monkeypatch):
             raise ZeroDivisionError("no rows")
         return Result({"test/accuracy": 0.75, "status": "met"}, 2.0, 5.0)
 
-    monkeypatch.setitem(run.METHODS, "toy", Method(fit))
-    return cases
+    return cases, {"toy": Method(fit, ())}
 
 
 def test_second_run_skips_what_is_there_and_keeps_it(tmp_path, tried):
     path = tmp_path / "new" / "t.parquet"
-    assert run_cases([ONE, NONE], Table(path)) == 2
-    assert run_cases([ONE, NONE, BAD], Table(path)) == 1
-    assert tried == [ONE, NONE, BAD]
+    cases, methods = tried
+    assert run_cases([ONE, NONE], Table(path), methods) == 2
+    assert run_cases([ONE, NONE, BAD], Table(path), methods) == 1
+    assert cases == [ONE, NONE, BAD]
     data = pd.read_parquet(path)
     assert data["tolerance"].tolist() == [0.1, math.inf, 0.1]
     assert data["test/accuracy"].tolist()[:2] == [0.75, 0.75]
@@ -49,7 +49,7 @@ def test_second_run_skips_what_is_there_and_keeps_it(tmp_path, tried):
 
 def test_failed_case_is_stored_with_its_reason(tmp_path, tried):
     table = Table(tmp_path / "t.parquet")
-    run_cases([BAD, ONE], table)
+    run_cases([BAD, ONE], table, tried[1])
     data = table.frame()
     assert data["status"].tolist() == ["failed", "met"]
     assert data["reason"][0].startswith("ZeroDivisionError: no rows")
@@ -62,7 +62,7 @@ def test_interrupted_run_keeps_its_cases(tmp_path, tried):
 
     table = Table(tmp_path / "t.parquet")
     with pytest.raises(KeyboardInterrupt):
-        run_cases([ONE, NONE], table, stop)
+        run_cases([ONE, NONE], table, tried[1], stop)
     assert ONE in Table(table.path)
     assert NONE not in Table(table.path)
 
@@ -82,5 +82,5 @@ def test_committed_results_are_those_of_the_command():
     data = read(COMMITTED)
     cases = {Case(*row) for row in data[list(Case._fields)].itertuples(index=False)}
     assert len(cases) == len(data)
-    assert cases <= {*list_cases(Wanted())}
+    assert cases <= {*RULES.list_cases()}
     assert data["commit"].str.fullmatch("[0-9a-f]{40}").all()  # not changed since

@@ -8,26 +8,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import progress
 from rich.table import Table as Shown
 
 from fairret.console import error_exit, stdout_console
 from fairret.errors import FairretError
-from fairret.lab.commands.experiment import progress_bar
+from fairret.lab.commands.comparison import run_missing, whole_numbers, words
 from fairret.lab.commands.tables import plain_table
 from fairret.lab.experiment.trade_off import NOTIONS
 from fairret.lab.tolerance.goals import LEAD, Goal, judge
 from fairret.lab.tolerance.leads import Lead, find_leads
-from fairret.lab.tolerance.methods import (
-    DATASETS,
-    DRAWS,
-    METHODS,
-    SEEDS,
-    Wanted,
-    list_cases,
-)
-from fairret.lab.tolerance.people import Case
-from fairret.lab.tolerance.run import run_cases
+from fairret.lab.tolerance.methods import RULES
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/tolerance.parquet")
@@ -40,19 +30,19 @@ def command(
     output: Annotated[Path, typer.Option(help="Parquet file of the results.")] = OUTPUT,
     datasets: Annotated[
         str, typer.Option(help="Names of datasets, separated by commas.")
-    ] = ",".join(DATASETS),
+    ] = ",".join(RULES.datasets),
     seeds: Annotated[
         str, typer.Option(help="Seeds of the splits, separated by commas.")
-    ] = ",".join(map(str, SEEDS)),
+    ] = ",".join(map(str, RULES.seeds)),
     methods: Annotated[
         str, typer.Option(help="Names of methods, separated by commas.")
-    ] = ",".join(METHODS),
+    ] = ",".join(RULES.methods),
     notions: Annotated[
         str, typer.Option(help="Names of statistics, separated by commas.")
-    ] = ",".join(NOTIONS),
+    ] = ",".join(RULES.notions),
     draws: Annotated[
         int, typer.Option(help="Samples from each population.", min=0)
-    ] = DRAWS,
+    ] = RULES.draws,
     figure: Annotated[
         Path | None, typer.Option(help="Folder for a PNG and a PDF of the results.")
     ] = None,
@@ -66,17 +56,16 @@ def command(
     the peers that are ahead.
     """
     try:
-        wanted = Wanted(
-            _words(datasets),
-            _numbers(seeds),
-            _words(methods),
-            _words(notions),
-            draws,
+        comparison = RULES.only(
+            datasets=words(datasets),
+            seeds=whole_numbers(seeds),
+            methods=words(methods),
+            notions=words(notions),
+            draws=draws,
         )
-        cases = list_cases(wanted)
         table = Table(output)
         if not show:
-            _run(cases, table)
+            run_missing(comparison, table)
         data = table.frame()
         if data.empty:
             typer.echo(f"{output} has no results yet.")
@@ -91,35 +80,6 @@ def command(
             typer.echo(f"Written: {', '.join(map(str, draw(data, figure)))}.")
     except (FairretError, OSError) as error:
         error_exit(error)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    words = _words(text)
-    if not all(word.isdecimal() for word in words):
-        raise typer.BadParameter(f"`--seeds` must be whole numbers; got {text!r}.")
-    return tuple(map(int, words))
-
-
-def _run(cases: Sequence[Case], table: Table) -> None:
-    bar = progress_bar(
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-    )
-    before = sum(case in table for case in cases)
-    with bar:
-        task = bar.add_task("", total=len(cases), completed=before - 1)
-        count = run_cases(
-            cases,
-            table,
-            lambda case: bar.update(task, description=str(case), advance=1),
-        )
-    typer.echo(f"{count} cases run, {before} were there before: {table.path}.")
 
 
 def _goal_table(goals: Sequence[Goal]) -> Shown:

@@ -30,8 +30,13 @@ from fairret.training import Rows
 def find_bound(case: Case, people: People) -> float:
     """Turn a relative tolerance into a difference."""
     plain = (learn_trees(case.dataset, case.seed).fit > 0.5).double()
+    return as_difference(case, plain, people.fit.label)
+
+
+def as_difference(case: Case, plain: Tensor, label: Tensor) -> float:
+    """Multiply a tolerance by the overall statistic of decisions without one."""
     everybody = torch.ones(len(plain), 1)
-    gamma = get_statistic(case.notion)(plain, everybody, people.fit.label.double())
+    gamma = get_statistic(case.notion)(plain, everybody, label.double())
     return case.tolerance * float(gamma)
 
 

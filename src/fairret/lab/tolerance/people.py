@@ -76,9 +76,9 @@ def split_of(case: Case) -> Split:
     return load_split(case.dataset, case.seed, most)
 
 
-def load_people(case: Case) -> People:
+def load_people(case: Case, split: Split | None = None) -> People:
     """Load the rows of a case; validation rows fit a rule too."""
-    data, split = load_some(case.dataset), split_of(case)
+    data, split = load_some(case.dataset), split or split_of(case)
     assert split.validation is not None
     columns, names, traits = select(data, case.traits)
     both = zip(split.train, split.validation, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import distributions
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from fairret.errors import DataFileError, MissingExtraError
 from fairret.lab.experiment.work import provenance
 from fairret.lab.plugins import describe
-from fairret.lab.tolerance.methods import METHODS
+from fairret.lab.tolerance.cases import Method
 from fairret.lab.tolerance.people import Case
 from fairret.lab.tolerance.table import Table
 
@@ -21,6 +21,7 @@ PEERS = ("scikit-learn", "fairlearn", "oxonfair")
 def run_cases(
     cases: Sequence[Case],
     table: Table,
+    methods: Mapping[str, Method],
     on_case: Callable[[Case], object] = lambda case: None,
 ) -> int:
     """Run the missing cases; a case that fails is stored with its reason.
@@ -28,6 +29,7 @@ def run_cases(
     Args:
         cases: What to run, in this order.
         table: Where results go, and which ones there are.
+        methods: What runs the cases, by name.
         on_case: Called before every case.
 
     Returns:
@@ -43,15 +45,15 @@ def run_cases(
     try:
         for case in missing:
             on_case(case)
-            table.add(case, {**_run(case), **made})
+            table.add(case, {**_run(case, methods[case.method]), **made})
     finally:
         table.write()
     return len(missing)
 
 
-def _run(case: Case) -> dict[str, object]:
+def _run(case: Case, method: Method) -> dict[str, object]:
     try:
-        done = METHODS[case.method].fit(case)
+        done = method.fit(case)
     except NOT_READY:
         raise
     except Exception as error:  # a peer may raise anything; the other cases go on

@@ -51,7 +51,7 @@ class Table:
 
     def frame(self) -> pd.DataFrame:
         """All rows as a data frame."""
-        return _pandas().DataFrame(list(self._rows.values()))
+        return import_pandas().DataFrame(list(self._rows.values()))
 
     def write(self) -> None:
         """Replace the file."""
@@ -71,7 +71,7 @@ def read(path: Path) -> pd.DataFrame:
         DataFileError: If it is not one.
     """
     try:
-        data = _pandas().read_parquet(path)
+        data = import_pandas().read_parquet(path)
     except (OSError, ValueError) as error:
         raise DataFileError(
             f"`{path}` must be a Parquet file; it cannot be read ({error})."
@@ -79,13 +79,18 @@ def read(path: Path) -> pd.DataFrame:
     missing = [name for name in Case._fields if name not in data.columns]
     if missing:
         raise DataFileError(
-            f"`{path}` must be a table that `fairret tolerance` wrote; it lacks "
+            f"`{path}` must be a table that this command wrote; it lacks "
             f"{', '.join(missing)}. Choose another `--output`."
         )
     return data.astype({"tolerance": float, "seed": int})
 
 
-def _pandas() -> Any:
+def import_pandas() -> Any:
+    """Import pandas.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
     try:
         import pandas
     except ImportError:

@@ -11,8 +11,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -27,6 +29,8 @@ WORKER, REQUIREMENTS, CONSTRAINTS = (
     str(HERE / name) for name in ("worker.py", "requirements.txt", "constraints.txt")
 )
 HOME = "FAIRRET_PEERS"  # where such packages are installed
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+People: TypeAlias = tuple[Array, Array, Mapping[str, Array]]
 LOG = logging.getLogger(__name__)  # unless configured, warnings go to standard error
 
 
@@ -104,13 +108,52 @@ def train_released(
     Raises:
         ReleasedError: If its process ends with an error.
     """
+    arrays = {**rows.train._asdict(), "test": rows.test.feat}
+    order = {"loss": loss, "statistic": statistic, "strength": strength}
+    order |= {"seed": seed, **asdict(settings)}
+    found = _call(
+        order,
+        {name: x.numpy() for name, x in arrays.items()},
+        f"{loss} and {statistic}",
+    )
+    scores = {part: torch.from_numpy(found[part]) for part in ("train", "test")}
+    seconds, last_loss = float(found["seconds"]), float(found["loss"])
+    return Fitted(scores, seconds, settings.epochs - 1, last_loss)
+
+
+def run_recipe(
+    path: Path, people: Mapping[str, People], goal: Mapping[str, object]
+) -> dict[str, Array]:
+    """Fit and decide with code for the released package.
+
+    Args:
+        path: A file with the functions `fit`, `predict` and `score`.
+        people: Features, labels and traits under "fit" and "test".
+        goal: Attributes of the last argument of these functions.
+
+    Returns:
+        Arrays: `decided` and `score` of the test people, `seconds` of the processor to
+        fit and `predict_seconds`.
+
+    Raises:
+        ReleasedError: If its process ends with an error.
+    """
+    arrays: dict[str, Array] = {}
+    for part, (feat, label, traits) in people.items():
+        arrays |= {f"{part}/feat": feat, f"{part}/label": label}
+        arrays |= {f"{part}/traits/{name}": x for name, x in traits.items()}
+    order = {"recipe": str(path), "goal": dict(goal)}
+    return _call(order, arrays, path.name)
+
+
+def _call(
+    order: Mapping[str, object], arrays: Mapping[str, Array], what: str
+) -> dict[str, Array]:
+    """Run the worker in a process of its own."""
     install()
     with tempfile.TemporaryDirectory() as here:
         job, answer = Path(here) / "job.npz", Path(here) / "answer.npz"
-        arrays = {**rows.train._asdict(), "test": rows.test.feat}
-        np.savez(job, **{name: x.numpy() for name, x in arrays.items()})
-        order = {"loss": loss, "statistic": statistic, "strength": strength}
-        order |= {"seed": seed, **asdict(settings)}
+        np.savez(job, **arrays)  # type: ignore[arg-type]  # no option is named so
         env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         done = subprocess.run(
             [sys.executable, WORKER, str(folder()), str(job), str(answer)],
@@ -122,11 +165,8 @@ def train_released(
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise ReleasedError(
-                f"fairret {VERSION} must train with {loss} and {statistic}; it ended "
-                f"with an error ({last}). The error is in that package; leave the run "
-                "out."
+                f"fairret {VERSION} must train with {what}; it ended with an error "
+                f"({last}). The error is in that package; leave the run out."
             )
         with np.load(answer) as found:
-            scores = {part: torch.from_numpy(found[part]) for part in ("train", "test")}
-            seconds, last_loss = float(found["seconds"]), float(found["loss"])
-            return Fitted(scores, seconds, settings.epochs - 1, last_loss)
+            return dict(found)

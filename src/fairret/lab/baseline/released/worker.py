@@ -1,7 +1,9 @@
 """Trains with the released package; it must not import ours.
 
 Called as `worker.py FOLDER JOB ANSWER` with the settings as JSON on standard input. The
-network, its start and the order of the batches are those of `fairret.training`.
+network, its start and the order of the batches are those of `fairret.training`. With a
+`recipe` among the settings, it runs the functions `fit`, `predict` and `score` of that
+file instead.
 """
 
 import io
@@ -13,6 +15,7 @@ import warnings
 from contextlib import redirect_stdout
 from importlib import import_module, util
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,12 +40,16 @@ def build(d_x: int, hidden: list[int]) -> tuple[nn.Sequential, nn.Linear]:
     return nn.Sequential(*layers), nn.Linear(d_x, 1)
 
 
-def make_loss(folder: Path, order: dict[str, Any]) -> Any:
-    """Import the released package, make sure that it is that one, make the loss."""
+def import_released(folder: Path) -> None:
+    """Import the released package, and make sure that it is that one."""
     sys.path.insert(0, str(folder))
     package = import_module("fairret")
     assert Path(str(package.__file__)).is_relative_to(folder), package.__file__
     assert util.find_spec("fairret.projection") is None, "this is not the released one"
+
+
+def make_loss(order: dict[str, Any]) -> Any:
+    """Make a loss of the released package."""
     statistic = getattr(
         import_module("fairret.statistic"), STATISTICS[order["statistic"]]
     )
@@ -50,16 +57,60 @@ def make_loss(folder: Path, order: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Train, and write the scores."""
+    """Train or run a recipe, and write the answer."""
     folder, job, answer = (Path(path).resolve() for path in sys.argv[1:])
     order = json.load(sys.stdin)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # ten steps of its solver: "may be inaccurate"
-    fairret = make_loss(folder, order)
+    import_released(folder)
     with np.load(job) as file:
-        feat, sens, label, test = (
-            torch.from_numpy(file[name]) for name in ("feat", "sens", "label", "test")
+        arrays = dict(file)
+    found = (run_recipe if "recipe" in order else train)(order, arrays)
+    np.savez(answer, **found)
+
+
+def run_recipe(order: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Fit and decide by the functions of a file, and take the time."""
+    import pandas as pd
+
+    spec = util.spec_from_file_location("recipe", order["recipe"])
+    assert spec is not None
+    assert spec.loader is not None
+    recipe = util.module_from_spec(spec)
+    spec.loader.exec_module(recipe)
+    goal = SimpleNamespace(**order["goal"])
+
+    def read(part: str) -> tuple[Any, Any]:
+        traits = pd.DataFrame(
+            {
+                name.split("/", 2)[2]: x.astype(object) if x.dtype.kind == "U" else x
+                for name, x in arrays.items()
+                if name.startswith(f"{part}/traits/")
+            }
         )
+        return pd.DataFrame(arrays[f"{part}/feat"]), traits.replace("", None)
+
+    (X, traits), people = read("fit"), read("test")
+    start = time.process_time()
+    with redirect_stdout(io.StringIO()):
+        model = recipe.fit(X, arrays["fit/label"], traits, goal)
+    fitted = time.process_time()
+    decided = recipe.predict(model, *people, goal)
+    done = time.process_time()
+    return {
+        "decided": decided,
+        "score": recipe.score(model, *people, goal),
+        "seconds": fitted - start,
+        "predict_seconds": done - fitted,
+    }
+
+
+def train(order: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Train a network, and score people with it."""
+    fairret = make_loss(order)
+    feat, sens, label, test = (
+        torch.from_numpy(arrays[name]) for name in ("feat", "sens", "label", "test")
+    )
     torch.manual_seed(order["seed"])
     body, head = build(feat.shape[1], order["hidden"])
     parameters = [*body.parameters(), *head.parameters()]
@@ -94,7 +145,12 @@ def main() -> None:
     def score(people: Tensor) -> Any:
         return torch.sigmoid(head(body(people))[:, 0].double()).numpy()
 
-    np.savez(answer, train=score(feat), test=score(test), seconds=seconds, loss=mean)
+    return {
+        "train": score(feat),
+        "test": score(test),
+        "seconds": seconds,
+        "loss": mean,
+    }
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""What `fairret tolerance` and `fairret estimators` have in common."""
+
+from __future__ import annotations
+
+import typer
+from rich import progress
+
+from fairret.lab.commands.experiment import progress_bar
+from fairret.lab.tolerance.cases import Comparison
+from fairret.lab.tolerance.run import run_cases
+from fairret.lab.tolerance.table import Table
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Read names that are separated by commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Read seeds."""
+    found = words(text)
+    if not all(word.isdecimal() for word in found):
+        raise typer.BadParameter(f"`--seeds` must be whole numbers; got {text!r}.")
+    return tuple(map(int, found))
+
+
+def run_missing(comparison: Comparison, table: Table) -> None:
+    """Run the cases that the table lacks, with a progress bar."""
+    bar = progress_bar(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+    )
+    cases = comparison.list_cases()
+    before = sum(case in table for case in cases)
+    with bar:
+        task = bar.add_task("", total=len(cases), completed=before - 1)
+        count = run_cases(
+            cases,
+            table,
+            comparison.methods,
+            lambda case: bar.update(task, description=str(case), advance=1),
+        )
+    typer.echo(f"{count} cases run, {before} were there before: {table.path}.")

@@ -1,0 +1,62 @@
+"""`fairret estimators`: estimators with default settings, beside other packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairret.console import error_exit
+from fairret.errors import FairretError
+from fairret.lab.commands.comparison import run_missing, whole_numbers, words
+from fairret.lab.estimators.methods import ESTIMATORS
+from fairret.lab.estimators.page import BLOCKS, renew
+from fairret.lab.tolerance.table import Table
+
+OUTPUT = Path("results/estimators.parquet")
+
+
+def command(
+    output: Annotated[Path, typer.Option(help="Parquet file of the results.")] = OUTPUT,
+    datasets: Annotated[
+        str, typer.Option(help="Names of datasets, separated by commas.")
+    ] = ",".join(ESTIMATORS.datasets),
+    seeds: Annotated[
+        str, typer.Option(help="Seeds of the splits, separated by commas.")
+    ] = ",".join(map(str, ESTIMATORS.seeds)),
+    methods: Annotated[
+        str, typer.Option(help="Names of methods, separated by commas.")
+    ] = ",".join(ESTIMATORS.methods),
+    page: Annotated[
+        Path | None, typer.Option(help="Markdown file whose tables to replace.")
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Run nothing; show the results.")
+    ] = False,
+) -> None:
+    """Compare the estimators with other packages, by the code that users write.
+
+    Safe to interrupt: rerun the command to resume. It ends with tables in Markdown, and
+    with the cases where another package is ahead.
+    """
+    try:
+        comparison = ESTIMATORS.only(
+            datasets=words(datasets),
+            seeds=whole_numbers(seeds),
+            methods=words(methods),
+        )
+        table = Table(output)
+        if not show:
+            run_missing(comparison, table)
+        data = table.frame()
+        if data.empty:
+            typer.echo(f"{output} has no results yet.")
+            return
+        for write in BLOCKS.values():
+            typer.echo(f"{write(data)}\n")
+        if page is not None:
+            renew(page, data)
+            typer.echo(f"Written: {page}.")
+    except (FairretError, OSError) as error:
+        error_exit(error)

@@ -1,0 +1,1 @@
+"""Estimators beside other packages: default settings, and the code that users write."""
