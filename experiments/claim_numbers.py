@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import Difference, compare_volumes
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.experiment.hypervolume import VIEWS, Volume, volumes
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR, name_variants
-from fairret.lab.plot.style import DATASETS
 
 BASELINES = ("PRemover", "HSIC", "HSIC (FFB's bandwidth)", "AdvDebias")
 CHANNELS = {"scores", "decisions", "decisions at the base rate"}

@@ -37,12 +37,13 @@ def test_attributes_of_the_page_exist():
 @pytest.mark.parametrize("page", ["docs/estimator.md", "results/estimators.md"])
 def test_tables_have_the_committed_results(page):
     """`fairret estimators --show --page PAGE` writes them."""
-    from fairret.lab.estimators.page import BLOCK, renewed
+    from fairret.lab.estimators.page import BLOCKS
+    from fairret.lab.tolerance.blocks import BLOCK, renewed
     from fairret.lab.tolerance.table import read
 
     text = (ROOT / page).read_text("utf-8")
     assert BLOCK.search(text)
-    assert renewed(text, read(ROOT / "results" / "estimators.parquet")) == text
+    assert renewed(text, read(ROOT / "results" / "estimators.parquet"), BLOCKS) == text
 
 
 def test_committed_results_are_those_of_the_command():

@@ -7,8 +7,9 @@ import pytest
 
 from fairret.errors import DataFileError
 from fairret.lab.estimators.methods import ESTIMATORS, METHODS
-from fairret.lab.estimators.page import BLOCKS, renew, renewed
+from fairret.lab.estimators.page import BLOCKS
 from fairret.lab.estimators.report import average, find_losses
+from fairret.lab.tolerance.blocks import renew, renewed
 from fairret.lab.tolerance.cases import DATASETS
 from fairret.lab.tolerance.people import COMPARED, Case
 
@@ -91,14 +92,14 @@ def test_tables_compare_with_boosting_in_the_same_case_and_seed():
 def test_page_has_new_results_in_its_blocks(tmp_path):
     path = tmp_path / "page.md"
     path.write_text("# Page\n\n<!-- losses -->\nold\n<!-- end -->\n\nText.\n")
-    renew(path, DATA)
+    renew(path, DATA, BLOCKS)
     text = path.read_text()
     assert text.startswith("# Page\n\n<!-- losses -->\n\n- Bank, all traits, DP: Exp")
     assert text.endswith("\n\n<!-- end -->\n\nText.\n")
-    assert renewed(text, DATA) == text
+    assert renewed(text, DATA, BLOCKS) == text
     path.write_text("nothing")
-    with pytest.raises(DataFileError, match="must have a block such as"):
-        renew(path, DATA)
+    with pytest.raises(DataFileError, match="must have blocks such as"):
+        renew(path, DATA, BLOCKS)
     assert path.read_text() == "nothing"
 
 

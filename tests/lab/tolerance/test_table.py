@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from fairret.errors import DataFileError
+from fairret.lab.tolerance.blocks import BLOCK, renewed
 from fairret.lab.tolerance.cases import Method
 from fairret.lab.tolerance.methods import RULES
+from fairret.lab.tolerance.page import BLOCKS
 from fairret.lab.tolerance.people import Case
 from fairret.lab.tolerance.results import Result
 from fairret.lab.tolerance.run import run_cases
@@ -84,3 +86,10 @@ def test_committed_results_are_those_of_the_command():
     assert len(cases) == len(data)
     assert cases <= {*RULES.list_cases()}
     assert data["commit"].str.fullmatch("[0-9a-f]{40}").all()  # not changed since
+
+
+def test_page_has_the_committed_results():
+    """`fairret tolerance --show --page docs/tolerance.md` writes them."""
+    text = (COMMITTED.parents[1] / "docs" / "tolerance.md").read_text("utf-8")
+    assert {found[2] for found in BLOCK.finditer(text)} == {*BLOCKS}
+    assert renewed(text, read(COMMITTED), BLOCKS) == text

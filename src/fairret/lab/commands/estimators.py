@@ -11,7 +11,8 @@ from fairret.console import error_exit
 from fairret.errors import FairretError
 from fairret.lab.commands.comparison import run_missing, whole_numbers, words
 from fairret.lab.estimators.methods import ESTIMATORS
-from fairret.lab.estimators.page import BLOCKS, renew
+from fairret.lab.estimators.page import BLOCKS
+from fairret.lab.tolerance.blocks import renew
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/estimators.parquet")
@@ -56,7 +57,7 @@ def command(
         for write in BLOCKS.values():
             typer.echo(f"{write(data)}\n")
         if page is not None:
-            renew(page, data)
+            renew(page, data, BLOCKS)
             typer.echo(f"Written: {page}.")
     except (FairretError, OSError) as error:
         error_exit(error)

@@ -15,9 +15,11 @@ from fairret.errors import FairretError
 from fairret.lab.commands.comparison import run_missing, whole_numbers, words
 from fairret.lab.commands.tables import plain_table
 from fairret.lab.experiment.trade_off import NOTIONS
+from fairret.lab.tolerance.blocks import renew
 from fairret.lab.tolerance.goals import LEAD, Goal, judge
 from fairret.lab.tolerance.leads import Lead, find_leads
 from fairret.lab.tolerance.methods import RULES
+from fairret.lab.tolerance.page import BLOCKS
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/tolerance.parquet")
@@ -45,6 +47,9 @@ def command(
     ] = RULES.draws,
     figure: Annotated[
         Path | None, typer.Option(help="Folder for a PNG and a PDF of the results.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Markdown file whose tables to replace.")
     ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Run nothing; show the results.")
@@ -74,6 +79,9 @@ def command(
         console = stdout_console()
         console.print(_goal_table(judge(data, leads)))
         console.print(_lead_table([one for one in leads if one.lead > LEAD]))
+        if page is not None:
+            renew(page, data, BLOCKS)
+            typer.echo(f"Written: {page}.")
         if figure is not None:
             from fairret.lab.plot.tolerance import draw
 

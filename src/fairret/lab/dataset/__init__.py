@@ -3,6 +3,7 @@
 from fairret.lab.dataset.acs_income import load_acs_income
 from fairret.lab.dataset.bank import load_bank
 from fairret.lab.dataset.catalogue import (
+    TITLES,
     dataset_names,
     load,
     load_synthetic,
@@ -15,6 +16,7 @@ from fairret.lab.dataset.table import Card, Dataset, make_dataset
 from fairret.lab.plugins import NameTakenError
 
 __all__ = [
+    "TITLES",
     "Card",
     "Dataset",
     "NameTakenError",

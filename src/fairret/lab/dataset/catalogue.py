@@ -15,6 +15,15 @@ from fairret.lab.dataset.table import Card, Dataset, make_dataset
 from fairret.lab.plugins import NameTakenError, same_code
 from fairret.sensitive import Categorical, Continuous
 
+TITLES = {
+    "bank": "Bank",
+    "creditcard": "CreditCard",
+    "lawschool": "LawSchool",
+    "acsincome": "ACSIncome",
+    "synthetic": "Synthetic",
+}
+"""How tables and figures name the datasets."""
+
 
 def load_synthetic(n: int = 8000, seed: int = 0) -> Dataset:
     """Load simulated people (:func:`synthetic_population`).

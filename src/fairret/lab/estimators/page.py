@@ -1,16 +1,12 @@
-"""The results as tables in Markdown, and pages that have them."""
+"""The results as tables in Markdown."""
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairret.errors import DataFileError
 from fairret.lab.estimators.methods import PLAIN, TOLERANCE
 from fairret.lab.estimators.recipes import RECIPES
 from fairret.lab.estimators.report import (
@@ -23,6 +19,7 @@ from fairret.lab.estimators.report import (
     list_cases,
     title,
 )
+from fairret.lab.tolerance.blocks import Writer
 from fairret.lab.tolerance.goals import LEAD
 
 if TYPE_CHECKING:
@@ -37,9 +34,6 @@ SHOWN = {  # columns of the overview
     "ThresholdOptimizer": "TO",
     "OxonFair": "OxonFair",
 }
-BLOCK = re.compile(
-    r"(<!-- (methods|overview|losses|means) -->\n).*?(<!-- end -->)", re.S
-)
 
 
 def write_methods(data: pd.DataFrame) -> str:
@@ -138,34 +132,9 @@ def write_losses(data: pd.DataFrame) -> str:
     )
 
 
-BLOCKS: dict[str, Callable[[pd.DataFrame], str]] = {
+BLOCKS: dict[str, Writer] = {
     "methods": write_methods,
     "overview": write_overview,
     "losses": write_losses,
     "means": write_table,
 }
-
-
-def renew(path: Path, data: pd.DataFrame) -> None:
-    """Replace the blocks of a page, from `<!-- NAME -->` to `<!-- end -->`.
-
-    Raises:
-        DataFileError: If the page has no such block.
-    """
-    text = path.read_text("utf-8")
-    new = renewed(text, data)
-    if not BLOCK.search(text):
-        raise DataFileError(
-            f"`{path}` must have a block such as `<!-- means -->` to `<!-- end -->`; "
-            f"it has none. The blocks are {', '.join(BLOCKS)}."
-        )
-    path.write_text(new, "utf-8")
-
-
-def renewed(text: str, data: pd.DataFrame) -> str:
-    """Return a page with the results in its blocks."""
-
-    def write(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{BLOCKS[found[2]](data)}\n\n{found[3]}"
-
-    return BLOCK.sub(write, text)

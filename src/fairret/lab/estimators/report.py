@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairret.lab.dataset import TITLES
 from fairret.lab.estimators.methods import RELEASED
 from fairret.lab.experiment.trade_off import NOTIONS
 from fairret.lab.tolerance.goals import LEAD
@@ -21,12 +22,6 @@ OPPONENTS = {  # what a package is compared with: the one with the same knowledg
 }
 EQUAL = 0.01  # in violation: less is not seen on test rows
 CASE = ["dataset", "traits", "notion"]
-NAMES = {
-    "bank": "Bank",
-    "creditcard": "CreditCard",
-    "lawschool": "LawSchool",
-    "acsincome": "ACSIncome",
-}
 MEASURES = [
     *("accuracy", "balanced_accuracy", "auroc"),
     *("violation", "low", "high"),
@@ -58,7 +53,7 @@ class Loss(NamedTuple):
 def title(dataset: str, traits: str, notion: str) -> str:
     """Name a case."""
     which = "all traits" if traits == ALL else traits
-    return f"{NAMES.get(dataset, dataset)}, {which}, {NOTIONS[notion]}"
+    return f"{TITLES.get(dataset, dataset)}, {which}, {NOTIONS[notion]}"
 
 
 def list_cases(data: pd.DataFrame) -> list[tuple[str, str, str]]:

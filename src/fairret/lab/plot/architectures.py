@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairret.lab.dataset import TITLES
 from fairret.lab.plot import style
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def draw_architectures(
         ax.set_xticks(range(len(means.columns)), [f"{x:g}" for x in means.columns])
         ax.set_yticks(range(len(means)), means.index)
         ax.set_xlabel("learning rate")
-        ax.set_title(style.DATASETS.get(own["dataset"].iloc[0], own["dataset"].iloc[0]))
+        ax.set_title(TITLES.get(own["dataset"].iloc[0], own["dataset"].iloc[0]))
         best = means.to_numpy().max()
         for (i, j), value in _cells(means):
             weight = "bold" if value == best else "normal"

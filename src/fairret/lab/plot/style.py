@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairret.errors import FairretError, missing_extra
+from fairret.lab.dataset import TITLES
 from fairret.lab.dataset.acs_income import CA_ROWS
 from fairret.training.split import TEST_SHARE
 
@@ -35,13 +36,6 @@ SETTINGS = {
     "legend.frameon": False,
     "legend.handlelength": 2.6,
     "axes.axisbelow": True,
-}
-DATASETS = {
-    "bank": "Bank",
-    "creditcard": "CreditCard",
-    "lawschool": "LawSchool",
-    "acsincome": "ACSIncome",
-    "synthetic": "Synthetic",
 }
 COMPLETE = {"acsincome": CA_ROWS}  # rows of tables that may be a sample
 PER_INCH = 16.0  # letters of a caption
@@ -89,7 +83,7 @@ def assign_looks(methods: Iterable[str]) -> dict[str, Look]:
 
 def dataset_title(dataset: str, test_rows: int | None) -> str:
     """Name a dataset, and say if the runs used a sample of it."""
-    title = DATASETS.get(dataset, dataset)
+    title = TITLES.get(dataset, dataset)
     complete = round(TEST_SHARE * COMPLETE.get(dataset, 0))
     if test_rows is None or test_rows >= complete:
         return title

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from fairret.lab.dataset import TITLES
 from fairret.lab.experiment.trade_off import NOTIONS
 from fairret.lab.plot import style
 from fairret.lab.tolerance.people import ALL, COMPARED, TREE_ROWS
@@ -90,7 +91,7 @@ def draw_one(data: pd.DataFrame, which: str) -> Figure:
                     grid[i, j].set_axis_off()
             grid[i, 0].set_ylabel(f"{NOTIONS[notion]} violation")
         for j, dataset in enumerate(datasets):
-            grid[0, j].set_title(style.DATASETS.get(dataset, dataset))
+            grid[0, j].set_title(TITLES.get(dataset, dataset))
             grid[-1, j].set_xlabel("accuracy")
         style.set_legend(figure, [_handle(name) for name in LOOKS if name in shown])
         style.set_caption(figure, _caption(data, datasets, which))
