@@ -1,10 +1,14 @@
 """Files in other forms, columns that look like others, and what to do about them."""
 
+import sys
+from types import ModuleType, SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from fairret.cli import main
 from fairret.cli.app import app
 from fairret.cli.columns import describe_columns, describe_traits
 from fairret.cli.saved import read_model
@@ -160,3 +164,24 @@ def test_tolerance_that_cannot_be_assured_has_the_code_of_a_missed_one(folder):
     assert "cannot be assured with 99% confidence" in result.stderr
     assert result.stderr.endswith("Nothing was written.\n")
     assert [path.name for path in folder.iterdir()] == ["train.csv"]
+
+
+def test_ctrl_c_ends_without_a_traceback(monkeypatch, capsys):
+    """It may come while the command is imported, or while it runs."""
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    for module in (SimpleNamespace(app=interrupt), Interrupted("app")):
+        monkeypatch.setitem(sys.modules, "fairret.cli.app", module)
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 130
+    assert capsys.readouterr().err == ""
+
+
+class Interrupted(ModuleType):
+    """A module that is interrupted while names are imported from it."""
+
+    def __getattr__(self, name):
+        raise KeyboardInterrupt

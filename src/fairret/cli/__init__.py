@@ -5,11 +5,15 @@ import traceback
 
 from fairret.errors import missing_extra
 
+INTERRUPTED = 130  # as shells count: 128, and 2 for the signal of Ctrl-C
+
 
 def main() -> None:
     """Run the command line."""
     try:
         from fairret.cli.app import app
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)  # imports take seconds
     except ImportError as error:
         if error.name is None or error.name.startswith("fairret"):
             raise
@@ -19,6 +23,8 @@ def main() -> None:
         sys.exit(2)  # 1 means that the gate of an audit failed
     try:
         app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except Exception:
         traceback.print_exc()
         sys.exit(2)  # not 1, for the same reason
