@@ -21,6 +21,7 @@ from fairret.estimator.base import (
 from fairret.estimator.models import Models, Plan, fit_models
 from fairret.estimator.options import check_count
 from fairret.estimator.rule_classifier import RuleClassifier
+from fairret.estimator.threads import few_threads
 from fairret.metric.studentised_test import MIN_SIZE
 from fairret.sensitive.resolve import TraitLike
 from fairret.statistic.base import LinearFractionalStatistic
@@ -68,7 +69,8 @@ class ToleranceClassifier(RuleClassifier):
             regressor, which also estimates amounts. It is fitted per fold, label and
             trait. By default, one small network per fold.
         pos_label: The label that is a yes; by default the larger one.
-        n_jobs: How many folds of `estimator` to fit at once.
+        n_jobs: How many folds of `estimator` to fit at once. Tables of fewer than
+            50,000 rows are fitted with one thread each.
         random_state: Seed of folds, networks and the default classifier.
 
     Attributes:
@@ -174,8 +176,9 @@ class ToleranceClassifier(RuleClassifier):
         setting = self._setting()
         plan = self._plan()
         data = self._read_fit(X, y, sensitive_features, sample_weight)
-        fitted = fit_models(plan, data)
-        self._fit_rule(setting, data, fitted, sensitive_features is None)
+        with few_threads(len(data)):
+            fitted = fit_models(plan, data)
+            self._fit_rule(setting, data, fitted, sensitive_features is None)
         return self
 
     @property
