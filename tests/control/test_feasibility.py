@@ -124,6 +124,7 @@ def test_rule_that_is_found_on_the_way_back_to_the_tolerance_meets_it(
     people, monkeypatch
 ):
     monkeypatch.setattr(find, "solve", lambda task, start: plain(task))
+    monkeypatch.setattr(find, "solve_stricter", lambda task, found: found)
     found = find_rule(
         people.eta, people.sens, people.label, max_violation=0.3, adapt=False
     )
@@ -131,6 +132,17 @@ def test_rule_that_is_found_on_the_way_back_to_the_tolerance_meets_it(
     assert found.status == "met"
     assert found.reachable is None
     assert found.max_violation <= 0.3
+
+
+def test_stricter_tolerance_helps_where_the_stated_one_is_missed(people, monkeypatch):
+    monkeypatch.setattr(find, "solve", lambda task, start: plain(task))
+    monkeypatch.setattr(find, "smallest_reachable", None)  # is not needed
+    found = find_rule(
+        people.eta, people.sens, people.label, max_violation=0.3, adapt=False
+    )
+    assert plain(found.task).excess > 0.01
+    assert found.status == "met"
+    assert 0.1 < found.max_violation <= 0.15 + 1e-9  # half of the stated one
 
 
 def test_what_was_found_is_reachable_if_nothing_else_is(people, monkeypatch):

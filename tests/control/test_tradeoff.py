@@ -1,12 +1,13 @@
 """The curve has the rules of single fits, and shows what they cost."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 from control.conftest import draw_population
-from fairret.control import find_rule, tradeoff
+from fairret.control import find_rule, solve, tradeoff
 from fairret.control.solve import SAMPLE
 from fairret.errors import ArgumentError, RangeError
 
@@ -67,6 +68,26 @@ def test_path_is_as_good_as_single_fits(people, notion):
         found = own.at(value)
         assert found.status == single.status == "met"
         assert found.found.objective >= single.found.objective - 1e-3
+
+
+def test_rule_of_a_stricter_tolerance_is_taken_over_where_it_is_better(
+    people, monkeypatch
+):
+    def fit(value):
+        return find_rule(
+            people.eta, people.sens, people.label, max_violation=value, adapt=False
+        )
+
+    loose, strict = fit(0.2), fit(0.1)
+    best, missed = strict.found, fit(0.4).found
+    missed = replace(missed, excess=loose.task.excess(missed.statistics))
+    assert not missed.met
+    monkeypatch.setattr(solve, "_solve_each", lambda tasks: [missed, best])
+    first, second = solve.solve_path([loose.task, strict.task])
+    assert first.met
+    assert torch.equal(first.price, best.price)
+    assert first.excess == pytest.approx(best.excess - 0.1, abs=0.02)
+    assert second.excess == best.excess
 
 
 def test_path_of_many_rows_starts_from_a_sample():

@@ -18,7 +18,11 @@ from fairret.control.columns import (
     read_memberships,
     true_columns,
 )
-from fairret.control.feasibility import is_infeasible, smallest_reachable
+from fairret.control.feasibility import (
+    is_infeasible,
+    smallest_reachable,
+    solve_stricter,
+)
 from fairret.control.rows import Array, FitRows, read_rows
 from fairret.control.rule import Rule, evaluate_both, gain
 from fairret.control.scores import warn_if_too_good
@@ -233,6 +237,10 @@ class Fit:
         if found.met:
             return self.report(task, found, "met")
         status: Status = "infeasible" if is_infeasible(task) else "missed"
+        if status == "missed":
+            found = solve_stricter(task, found)
+            if found.met:
+                return self.report(task, found, "met")
         reachable, best = smallest_reachable(task, found)
         if not best.met:
             return self.report(task, found, status)

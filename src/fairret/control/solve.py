@@ -7,6 +7,7 @@ slowly with the multipliers; every round replaces it.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -116,7 +117,7 @@ def solve(task: Task, start: Iterate | None = None) -> Iterate:
         start: The solution of a similar task, such as another tolerance.
     """
     if has_ties(task):
-        return _better(*(_break_ties(task, reward) for reward in (TIE, -TIE)))
+        return better(*(_break_ties(task, reward) for reward in (TIE, -TIE)))
     return _solve(task, start)
 
 
@@ -133,8 +134,8 @@ def _solve(task: Task, start: Iterate | None = None) -> Iterate:
     for other in rough[1:FINALISTS]:
         if found.met:
             return found
-        found = _better(found, run(task, other.level, other.state))
-    return found if found.met else _better(found, run(task, found.level))
+        found = better(found, run(task, other.level, other.state))
+    return found if found.met else better(found, run(task, found.level))
 
 
 def has_ties(task: Task) -> bool:
@@ -173,9 +174,20 @@ def _break_ties(task: Task, reward: float) -> Iterate:
 def solve_path(tasks: Sequence[Task]) -> list[Iterate]:
     """Solve the same task for several tolerances, best from loose to strict.
 
-    Each starts from the one before. Of many rows, a sample is solved first, so that
-    few rounds on all rows are left.
+    Each starts from the one before, and takes over a rule of another tolerance that
+    is better for it. Of many rows, a sample is solved first, so that few rounds on all
+    rows are left.
     """
+    found = _solve_each(tasks)
+
+    def best(task: Task, own: Iterate) -> Iterate:
+        others = (replace(x, excess=task.excess(x.statistics)) for x in found)
+        return reduce(better, others, own)
+
+    return [best(task, own) for task, own in zip(tasks, found, strict=True)]
+
+
+def _solve_each(tasks: Sequence[Task]) -> list[Iterate]:
     if tasks and has_ties(tasks[0]):
         return [solve(task) for task in tasks]
     if not tasks or len(tasks[0].gain) <= 2 * SAMPLE:
@@ -189,7 +201,7 @@ def solve_path(tasks: Sequence[Task]) -> list[Iterate]:
             more = found[-1].state.defect - rough[len(found) - 1].state.defect
             start = start._replace(defect=start.defect + more)
         best = run(task, near.level, start, ON_PATH)
-        found.append(best if best.met else _better(best, solve(task)))
+        found.append(best if best.met else better(best, solve(task)))
     return found
 
 
@@ -208,9 +220,9 @@ def _path(tasks: Sequence[Task], *, sure: bool = True) -> list[Iterate]:
         for part in c:
             for factor in NEARBY:
                 near = run(task, {**c, part: c[part] * factor}, state, effort)
-                best = _better(best, near)
+                best = better(best, near)
         if sure and not best.met:
-            best = _better(best, solve(task))
+            best = better(best, solve(task))
         found.append(best)
     return found
 
@@ -288,7 +300,7 @@ def run(
             task, shifted, state, t, temperature, effort.close
         )
         found = _measure(task, programme, margin, true, level, state)
-        best = found if best is None else _better(best, found)
+        best = found if best is None else better(best, found)
         within += found.met
         if found.met and _slackness(programme, state.nu, true) < effort.gap:
             break
@@ -352,7 +364,8 @@ def _slackness(programme: Programme, nu: Tensor, true: Tensor) -> float:
     return -float(nu @ (programme.constant + programme.matrix @ true))
 
 
-def _better(one: Iterate, other: Iterate) -> Iterate:
+def better(one: Iterate, other: Iterate) -> Iterate:
+    """Choose between two rules for the same task; the first, if they are alike."""
     return other if other.rank > one.rank else one
 
 
