@@ -43,7 +43,7 @@ def test_whole_comparison_is_run_written_and_shown(small, tmp_path):
     plain = data[data["method"] == "boosting"].groupby("traits")["test/violation"]
     assert (tuned.mean() < plain.mean()).all()
     for text in (done.stdout, page.read_text()):
-        assert "| synthetic, all traits, DP | OxonFair | 0." in text
+        assert "| Synthetic, all traits, DP | OxonFair | 0." in text
     again = call("estimators", *own)
     assert f"0 cases run, {len(data)} were there before" in again.stdout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,10 @@ from fairret.lab.estimators.recipes import RECIPES
 from fairret.lab.estimators.report import (
     BLIND,
     CASE,
+    EQUAL,
+    FAIRER,
     INFORMED,
+    Loss,
     average,
     find_losses,
     finished,
@@ -75,7 +79,7 @@ def _times(ratio: float) -> str:
 def write_overview(data: pd.DataFrame) -> str:
     """Write accuracy and violation, a row per case and a column per method."""
     means = average(data)
-    lost = {one[:4] for one in find_losses(data)}
+    lost = {one[:4] for one in find_losses(data) if one.more_accurate}
     rows = [f"| case | {' | '.join(SHOWN.values())} |", "|---" * (1 + len(SHOWN)) + "|"]
     for case in list_cases(data):
         cells = []
@@ -99,7 +103,7 @@ def write_table(data: pd.DataFrame) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     means = average(data)
-    lost = {one[:4] for one in find_losses(data)}
+    lost = {one[:4] for one in find_losses(data) if one.more_accurate}
     for case in list_cases(data):
         for method in RECIPES:
             key = (*case, method)
@@ -122,14 +126,23 @@ def write_table(data: pd.DataFrame) -> str:
 
 
 def write_losses(data: pd.DataFrame) -> str:
-    """Say where another package leads."""
+    """Say where another package leads in accuracy, and where in violation."""
     found = find_losses(data)
-    if not found:
-        return f"No package leads by more than {LEAD:g}."
-    ordered = sorted(found, key=lambda one: one.our_accuracy - one.accuracy)
-    return "\n".join(
-        textwrap.fill(f"- {one}.", WIDTH, subsequent_indent="  ") for one in ordered
-    )
+    parts = [
+        f"More accurate by over {LEAD:g}, at a violation at most {EQUAL:g} higher:",
+        _list_losses([one for one in found if one.more_accurate]),
+        f"A violation lower by over {FAIRER:g}, at most {LEAD:g} less accurate:",
+        _list_losses([one for one in found if one.fairer and not one.more_accurate]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _list_losses(found: Sequence[Loss]) -> str:
+    items = [
+        textwrap.fill(f"- {one}.", WIDTH, subsequent_indent="  ")
+        for one in sorted(found, key=lambda one: one.our_accuracy - one.accuracy)
+    ]
+    return "\n".join(items) or "- nowhere."
 
 
 BLOCKS: dict[str, Writer] = {
