@@ -59,7 +59,7 @@ FILES = {
     "score above 1": (csv(p=FRAME["p"] + 0.5), [], r"must lie in \[0, 1\].*--logits"),
     "score below 0": (csv(p=FRAME["p"] - 0.5), [], r"must lie in \[0, 1\]"),
     "infinite logit": (csv(p=np.inf), ["--logits"], "`score` must be finite"),
-    "text as score": (csv(p="high"), [], "`score` must.*column 'p'.*--positive high"),
+    "text as score": (csv(p="high"), [], "`score` must.*column 'p'.*--positive VALUE"),
     "text among scores": (
         csv(p=["0.3"] * 210 + ["high"]),
         [],

@@ -68,7 +68,7 @@ def test_missing_decisions_are_left_out():
 @pytest.mark.parametrize(
     ("decisions", "positive", "error", "said"),
     [
-        (["approved", "declined"], None, DtypeError, "`positive='approved'` .`--pos"),
+        (["approved", "declined"], None, DtypeError, "approved.*`--positive VALUE`"),
         (["approved", "declined"], "Approved", RangeError, "does not have 'Approved'"),
         (["0.3", "0.7", "oops"], "oops", DtypeError, "must hold numbers"),
         (["0.3", "0.7", "oops"], None, DtypeError, "must hold numbers"),

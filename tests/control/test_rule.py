@@ -196,10 +196,33 @@ def test_small_groups_get_two_standard_errors():
     )
     smallest = found.groups[0]
     rate = float(found.task.plain_statistics[0, 0])
-    two = 2 * ((1 - rate) / (rate * smallest.counted)) ** 0.5
+    two = 2 * ((1 / smallest.counted - 1 / 600) * (1 - rate) / rate) ** 0.5
     assert smallest.treatment == "relaxed"
-    assert smallest.allowed == pytest.approx(two, rel=0.05)
-    assert "wider tolerance" in str(found)
+    assert smallest.allowed == pytest.approx(two, rel=1e-6)
+    assert "have a wider one, which chance explains" in str(found)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize("notion", ["pr", "tpr"])
+def test_two_standard_errors_are_those_of_groups_by_lot(share, notion):
+    """Half of the people differ less from everybody than from the other half."""
+    people = draw_people(3000, 2, seed=2)
+    g = torch.Generator().manual_seed(0)
+    gamma = get_statistic(notion)
+    f, weight = (people.eta > 0.5).double(), 1 + people.label
+
+    def by_lot():
+        own = (torch.rand(3000, generator=g) < share).double()
+        return torch.stack((own, 1 - own), 1)
+
+    overall = gamma(f, torch.ones(3000, 1), people.label, weight=weight)
+    lots = [gamma(f, by_lot(), people.label, weight=weight) for _ in range(600)]
+    violation = torch.stack(lots)[:, 0] / overall - 1
+    found = find_rule(
+        *(people.eta, by_lot(), people.label),
+        **{"notion": notion, "max_violation": 1e-3, "weight": weight},
+    )
+    assert found.groups[0].allowed == pytest.approx(2 * float(violation.std()), rel=0.1)
 
 
 def test_the_luck_of_few_people_whom_nobody_can_tell_costs_nothing():

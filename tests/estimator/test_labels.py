@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from estimator.conftest import quick
 from fairret.errors import RangeError
 from fairret.estimator.labels import read_labels, read_weights
 
@@ -62,3 +63,12 @@ def test_weights_are_one_by_default():
 def test_bad_weights_are_refused(weight, said):
     with pytest.raises(RangeError, match=said):
         read_weights(weight, read_labels([0, 1, 1]))
+
+
+def test_report_names_a_yes_that_is_not_spelled_like_one(people):
+    y = np.where(people.y == "yes", "Y", "not")
+    found = quick(max_violation=0.3, informed=True)
+    found.fit(people.X, y, sensitive_features=people.S)
+    assert found.report_.startswith("A yes is 'not'.\nThe tolerance")
+    found.fit(people.X, people.y, sensitive_features=people.S)
+    assert found.report_.startswith("The tolerance")

@@ -134,7 +134,7 @@ def make(value, low, high, **options):
         ),
         (
             make(0.7, 0.6, 0.9, kind="min_ratio", limit=0.8),
-            "met, but for small groups",
+            "met, up to chance",
             "at least 0.8, and is 0.70 with the rule if small groups are counted",
             "with 90% confidence",
         ),

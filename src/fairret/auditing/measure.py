@@ -15,7 +15,7 @@ from fairret.auditing.rows import NO, NO_NUMBER, YES
 from fairret.errors import RangeError
 from fairret.metric.by_label import Cells, cell_moments, cross_moments
 from fairret.metric.moments import Moments
-from fairret.sensitive.coded import Numbers, listing, plain_text, text
+from fairret.sensitive.coded import Numbers, listing, plain_text
 from fairret.statistic import LinearFractionalStatistic
 
 
@@ -53,10 +53,7 @@ def find_classes(table: CellTable, positive: Hashable | None) -> dict[Hashable, 
     words = {value: plain_text(value).lower() for value in found}
     unclear = [value for value, word in words.items() if word not in YES | NO]
     if unclear:
-        advice = (
-            f"Name the value that counts as 1, such as `positive={found[0]!r}` "
-            f"(`--positive {text(found[0])}`)."
-        )
+        advice = "Say which value counts as 1 with `positive` (`--positive VALUE`)."
         if all(value in NO_NUMBER for value in unclear):
             advice = (
                 f"If {unclear[0]!r} means a missing value, pass `missing={unclear}` "

@@ -109,7 +109,7 @@ class Promise:
         """Whether the tolerance is met, in words."""
         if not self.met:
             return "not met"
-        return "met, but for small groups" if self.small_groups else "met"
+        return "met, up to chance" if self.small_groups else "met"
 
     def keeps(self, value: float) -> bool:
         """Whether a number is within the limit, but for rounding."""

@@ -152,8 +152,8 @@ class Reader:
         if columns.positive is None and words and len(values) <= MOST_CODES:
             raise DtypeError(
                 f"`score` must hold numbers; column {error.column!r} has "
-                f"{listing(values, 4)}. If these are decisions, name the one that is a "
-                f"yes, such as `positive={values[0]!r}` (`--positive {values[0]}`)."
+                f"{listing(values, 4)}. If these are decisions, say which one is a "
+                "yes with `positive` (`--positive VALUE`)."
             ) from None
         raise before from None
 

@@ -181,7 +181,7 @@ def _headline(audit: Findings, section: Section) -> str:
         return f"{said}; no tolerance was stated for it"
     words = standing(audit, section).words
     if audit.promise.small_groups:
-        words += ", but for small groups"
+        words += ", up to chance"
     return f"{words}; the remaining gap is {said}"
 
 

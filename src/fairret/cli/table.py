@@ -151,8 +151,7 @@ class Table:
             if len(values) == 2 and not (len(yes) == len(no) == 1):
                 raise ArgumentError(
                     f"`--positive` must say which label is a yes, because column "
-                    f"{label!r} has {listing(values)}. For example, pass "
-                    f"`--positive {values[0]}`."
+                    f"{label!r} has {listing(values)}. Pass `--positive VALUE`."
                 )
             return yes[0] if yes else None
         for value in values:

@@ -82,13 +82,16 @@ class Fit:
     def _errors(self, coef: Coefficients, f: Tensor) -> tuple[Tensor, Tensor]:
         r"""Count the rows behind every statistic, and its relative error at parity.
 
+        The error of :math:`\gamma_k / \bar\gamma - 1`, where a group is a part of
+        everybody, is
+
         .. math::
-            \mathrm{se}_k^2 = \frac{\sigma^2 \sum_i w_i^2 S_{ik}^2}
-                                   {(D_k \bar\gamma)^2}, \qquad
+            \mathrm{se}_k^2 = \frac{\sigma^2}{\bar\gamma^2} \sum_i w_i^2
+                \left(\frac{S_{ik}}{D_k} - \frac{1}{D}\right)^2, \qquad
             \sigma^2 = \overline{(n_i - \bar\gamma d_i)^2}
 
-        over the rows that count. It is :math:`(1 - \bar\gamma) / (n_k \bar\gamma)` for
-        a share and :math:`1/N_k + 1/D_k` for a ratio of two counts.
+        over the rows that count: for a share,
+        :math:`(1/n_k - 1/n) (1 - \bar\gamma) / \bar\gamma`.
         """
         rows, w = self.rows, self.rows.weight
         num = torch.as_tensor(coef.alpha0) + f * torch.as_tensor(coef.beta0)
@@ -97,9 +100,12 @@ class Fit:
         overall = self.task.plain_statistics[:, :1]
         spread = (num - overall * den).square() * w
         spread = spread.sum(1, keepdim=True) / (counts * w).sum(1, keepdim=True)
-        mass = (counts * w.square()) @ rows.everybody.square()
+        squares = counts * w.square()
         size = (self.task.plain.den * w.sum() * overall).abs()
-        return (counts @ rows.everybody)[:, 1:], ((spread * mass).sqrt() / size)[:, 1:]
+        own = squares @ rows.everybody.square() / size.square()
+        shared = squares @ rows.everybody / size / size[:, :1]
+        parts = (own - 2 * shared + own[:, :1]).clamp_min(0)
+        return (counts @ rows.everybody)[:, 1:], (spread * parts).sqrt()[:, 1:]
 
     def with_tolerance(
         self,

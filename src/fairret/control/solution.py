@@ -250,7 +250,7 @@ class Solution:
             "infeasible": f"No decisions can meet the tolerance ({stated})",
         }["met" if assured and self.found.met else self.status]  # met, not assured
         if self.status == "met" and self._beyond(first):
-            head += ", but for small groups"
+            head += ", up to chance"
         lines = [
             f"{head}: the {MEASURES[first.kind]} is {self.value:.3f}.",
             f"Accuracy {self.accuracy:.3f}, balanced accuracy "
@@ -271,7 +271,9 @@ class Solution:
         if relaxed:
             each = ", ".join(f"{g.name} {g.allowed:.3f}" for g in relaxed)
             lines.append(
-                f"Small groups have a wider tolerance, which chance explains: {each}."
+                "Groups with too few rows to show the tolerance have a wider one, "
+                f"which chance explains: {each}. `adapt=False` (`--strict`) leaves all "
+                "groups the stated one."
             )
         few = [g for g in self.groups if g.treatment == "too few rows"]
         if few:

@@ -122,8 +122,9 @@ def _notes(groups: Iterable[GroupOutcome], certified: Certificate) -> list[str]:
             f"{g.name}{f' ({g.notion})' * several} {g.allowed:.1%}" for g in relaxed
         ]
         notes.append(
-            "Small groups have a wider tolerance, because chance alone explains as "
-            f"much. Distance from parity that they may have: {', '.join(each)}."
+            "Groups with too few rows to show the tolerance have a wider one, because "
+            "chance alone explains as much. Distance from parity that they may have: "
+            f"{', '.join(each)}."
         )
     few = list(dict.fromkeys(g.name for g in groups if g.treatment == "too few rows"))
     if few:

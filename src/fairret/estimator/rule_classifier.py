@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from fairret.auditing import Audit
+from fairret.auditing.rows import YES
 from fairret.control import (
     Certificate,
     GroupOutcome,
@@ -335,7 +336,10 @@ class RuleClassifier(TraitClassifier):
         self.rule_ = LinearRule.read(solution.rule)
         self.status_, self.groups_ = solution.status, solution.groups
         self.certificate_ = solution.certify_fit(self.confidence or CONFIDENCE)
-        self.report_ = f"{solution}\n{OUT_OF_FOLD}"
+        positive = self.classes_[self._positive]
+        unclear = isinstance(positive, str) and positive.lower() not in YES
+        said = f"A yes is {str(positive)!r}.\n" if unclear else ""
+        self.report_ = f"{said}{solution}\n{OUT_OF_FOLD}"
 
     def _fit_rows(self, wanted: str) -> OutOfFold:
         check_is_fitted(self)

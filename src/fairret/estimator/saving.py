@@ -46,7 +46,9 @@ def save(classifier: Any, path: str | Path) -> Path:
 
 
 def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
-    """Read a classifier from a file of :func:`save`. Nothing in the file is run.
+    """Read a classifier from a file of :func:`save` or `fairret fit`.
+
+    Nothing in the file is run.
 
     Args:
         path: The file.
@@ -58,7 +60,9 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
             trusted.
         OSError: If the file does not exist, or must not be read.
     """
-    return from_bytes(Path(path).read_bytes(), Path(path).name, trusted)
+    found = from_bytes(Path(path).read_bytes(), Path(path).name, trusted)
+    # `fairret fit` also saves how to read the columns of a file
+    return found["classifier"] if isinstance(found, dict) else found
 
 
 def to_bytes(content: Any) -> bytes:
