@@ -18,6 +18,7 @@ def read(data, sensitive, *, tick=lambda share: None, **options):
         "bins": {},
         "logits": False,
         "max_categories": 100,
+        "positive": None,
     }
     sources = open_sources(data, None)
     layout = make_layout(sources, sensitive, **{**usual, **options})
