@@ -129,8 +129,8 @@ def command(
     traits, with a rule for decisions. The numbers are those of rows that a model has
     not seen (cross-fitting).
 
-    Exit codes: 0 done; 1 the tolerance was missed, or cannot be kept or assured, and
-    then nothing is written; 2 the file, the options or the output are invalid.
+    Exit codes: 0 done; 1 the tolerance was missed (files are written), or cannot be
+    kept or assured (nothing is); 2 the file, the options or the output are invalid.
     """
     try:
         _check_targets(data, model, report)
