@@ -34,7 +34,8 @@ def show_rule(
 ) -> None:
     """Build a rule on a trained network, and print its decisions on the test set."""
     console.print(
-        f"A tolerance instead of a strength: at most {LIMIT:.0%} apart, certified",
+        f"A tolerance instead of a strength: at most {LIMIT:.0%} apart on the fit rows,"
+        " with a certificate for the population",
         style="bold",
     )
     try:
