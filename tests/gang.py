@@ -1,11 +1,12 @@
 """Processes that form a gloo group, started once and asked many things."""
 
-import multiprocessing
 import traceback
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+
+from processes import CONTEXT
 
 TIMEOUT = 60  # seconds after which a process that waits for the others gives up
 
@@ -19,11 +20,10 @@ class Gang:
     """
 
     def __init__(self, size, folder):
-        context = multiprocessing.get_context("spawn")
         self._pipes, self._processes = [], []
         for rank in range(size):
-            here, there = context.Pipe()
-            process = context.Process(
+            here, there = CONTEXT.Pipe()
+            process = CONTEXT.Process(
                 target=_serve, args=(rank, size, str(folder / "meet"), there)
             )
             process.start()

@@ -1,15 +1,7 @@
-"""One of two processes: measures its share of the rows and writes down what it saw.
+"""One of two processes: measures its share of the rows and tells what it saw."""
 
-Run as `python one_of_two.py RANK DIRECTORY`; the tests start both.
-"""
-
-import pickle
-import sys
 import warnings
-from pathlib import Path
 
-import torch
-import torch.distributed as dist
 from torchmetrics import MetricCollection
 
 from batches import sample
@@ -88,15 +80,9 @@ REFUSED = {
 }
 
 
-def main(rank, directory):
-    torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{directory / 'rendezvous'}",
-        rank=rank,
-        world_size=2,
-    )
-    seen = {
+def look(rank, size):
+    """Measure all cases at once, for a process takes seconds to start."""
+    return {
         "uneven": {kind: uneven(rank, make) for kind, make in METRICS.items()},
         **{
             name: {
@@ -108,9 +94,3 @@ def main(rank, directory):
         "collection": collection(rank),
         "refused": {case: refused(rank, make()) for case, make in REFUSED.items()},
     }
-    (directory / f"{rank}.pickle").write_bytes(pickle.dumps(seen))
-    dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))

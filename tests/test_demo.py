@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from processes import finish, start
+from torchrun import SCRIPT
+
 pytestmark = pytest.mark.process
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
@@ -14,6 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def run(*options):
+    """Run it as a user does, but a warning is an error."""
     return subprocess.run(
         [sys.executable, "-W", "error", DEMO, *options],
         capture_output=True,
@@ -50,18 +54,18 @@ def test_demo_prints_its_tables_and_writes_the_figure(tmp_path):
 def test_demo_trains_only_the_notions_it_is_asked_for(tmp_path):
     output = tmp_path / "figure.png"
     small = ("--rows", "200", "--epochs", "1", "--output", output)
-    done = run("--notions", "PP", "DP", "EO", *small)
-    assert done.returncode == 0, done.stderr
-    assert "4/4 epochs" in done.stdout
-    assert "TE  " not in done.stdout
-    assert "at most 10% apart" in done.stdout
-    assert "the rule refuses everybody" in done.stdout  # after a single epoch
+    code, out, err = finish(start(SCRIPT, DEMO, "--notions", "PP", "DP", "EO", *small))
+    assert code == 0, err
+    assert "4/4 epochs" in out
+    assert "TE  " not in out
+    assert "at most 10% apart" in out
+    assert "the rule refuses everybody" in out  # after a single epoch
     assert output.read_bytes().startswith(PNG)
 
 
 def test_demo_refuses_what_it_cannot_split(tmp_path):
     output = tmp_path / "figure.png"
-    done = run("--rows", "10", "--output", output)
-    assert done.returncode == 2
-    assert "--rows must be at least 200" in done.stderr
+    code, _, err = finish(start(SCRIPT, DEMO, "--rows", "10", "--output", output))
+    assert code == 2
+    assert "--rows must be at least 200" in err
     assert not output.exists()

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from torchrun import EXAMPLES, TORCHRUN, run, run_pair
+from torchrun import EXAMPLES, run, run_pair
 
 pytestmark = pytest.mark.process
 
@@ -13,16 +13,14 @@ RESULT = re.compile(r"^2 processes, .*: the largest violation is (0\.\d{6})$", r
 EXAMPLE = EXAMPLES / "many_processes.py"
 
 
-@pytest.mark.parametrize(
-    ("name", "launcher"),
-    [
-        ("accelerate_training.py", TORCHRUN),
-        ("lightning_training.py", ()),  # which starts the processes by itself
-    ],
-)
-def test_example_trains_on_two_processes(name, launcher, tmp_path):
-    out = run(EXAMPLES / name, "--rows", 600, "--epochs", 3, launcher=launcher)
-    assert_one_result(out)
+def test_accelerate_trains_on_two_processes():
+    example = EXAMPLES / "accelerate_training.py"
+    assert_one_result(run_pair(example, "--rows", 600, "--epochs", 3))
+
+
+def test_lightning_starts_two_processes_by_itself():
+    example = EXAMPLES / "lightning_training.py"
+    assert_one_result(run(example, "--rows", 600, "--epochs", 3, launcher=()))
 
 
 def assert_one_result(out):
@@ -31,11 +29,13 @@ def assert_one_result(out):
 
 
 def test_two_halves_of_a_training_are_the_whole_to_the_bit(tmp_path):
-    rows = ("--rows", 400)
     halves, whole = tmp_path / "halves.pt", tmp_path / "whole.pt"
-    first = run_pair(EXAMPLE, *rows, "--epochs", 4, "--checkpoint", halves)
-    then = run_pair(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", halves)
-    straight = run_pair(EXAMPLE, *rows, "--epochs", 8, "--checkpoint", whole)
+
+    def train(epochs, checkpoint):
+        options = ("--rows", 400, "--epochs", epochs, "--checkpoint", checkpoint)
+        return run_pair(EXAMPLE, *options)
+
+    first, then, straight = train(4, halves), train(8, halves), train(8, whole)
     assert_one_result(straight)
     assert "epochs 0 to 4" in first
     assert "epochs 4 to 8" in then

@@ -6,10 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from processes import PATHS
+from processes import PATHS, finish, start
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+SCRIPT = """
+import os, runpy, sys
+del sys.argv[0]
+sys.path.insert(0, os.path.dirname(sys.argv[0]))
+runpy.run_path(sys.argv[0], run_name='__main__')
+"""
 TIMEOUT = 240  # seconds, on a machine that does other things too
 
 
@@ -36,16 +42,16 @@ def run(script, *options, launcher=TORCHRUN):
 
 
 def run_pair(script, *options):
-    """Run a script on two processes, without the time that torchrun takes to start."""
+    """Run a script on two processes, without the time that these take to start."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
     jobs = [
-        launch(script, *options, launcher=(), RANK=rank, LOCAL_RANK=rank, **place)
+        start(SCRIPT, script, *options, RANK=rank, LOCAL_RANK=rank, **place)
         for rank in ("0", "1")
     ]
-    ended = [job.communicate(timeout=TIMEOUT) for job in jobs]
-    for job, (_, err) in zip(jobs, ended, strict=True):
-        assert job.returncode == 0, err
-    return "".join(out for out, _ in ended)
+    ended = list(map(finish, jobs))
+    for code, _, err in ended:
+        assert code == 0, err
+    return "".join(out for _, out, _ in ended)

@@ -2,9 +2,7 @@
 
 import gzip
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,6 +27,7 @@ from fairret.errors import (
 from fairret.sensitive import Continuous, Intersection
 from fairret.statistic import ConditionalPositiveRate
 from people import people
+from processes import finish, start_anew
 
 N = 211
 FRAME = people(N)
@@ -353,15 +352,8 @@ def test_process_ends_in_order_after_a_broken_file(row, tmp_path):
         file.write("y,p,sex\n" + row)
         for _ in range(10):  # so that pyarrow still reads ahead when the audit stops
             file.write(lines)
-    paths = [str(Path(fairret.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, "-c", RUNS, str(path), "4"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    code, _, err = finish(start_anew(RUNS, path, 4))
+    assert code == 0, err
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

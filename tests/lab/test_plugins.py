@@ -60,7 +60,7 @@ def test_documented_example_runs_with_two_jobs(example, tmp_path):
     call = CliRunner().invoke
     done = call(app, ["run", str(example), "--jobs", "2"])
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.startswith("20 runs: 20 done now, 0 failed")
+    assert done.stdout.startswith("10 runs: 10 done now, 0 failed")
     shown = call(app, ["results", str(example)]).stdout
     assert re.search(r"loans +PowerOfNorm +pr +all +1 +power=3\.0", shown)
     wanted = read_experiment(example)
@@ -83,13 +83,13 @@ def test_documented_example_runs_on_a_cluster_that_has_no_copy(example, tmp_path
         with distributed.Client(cluster, set_as_default=False) as client:
             client.run(lambda: __import__("sys").path.extend(PATHS))
         progress = run_missing(
-            list_runs(wanted)[:6],
+            list_runs(wanted)[:3],
             store,
             backend="dask",
             scheduler=cluster.scheduler_address,
             plugins=wanted.plugins,
         )
-    assert progress == Progress(6, 0, 6)
+    assert progress == Progress(3, 0, 3)
 
 
 def test_plugins_are_no_part_of_a_key(example):

@@ -165,7 +165,7 @@ def test_many_groups_equal_one_process(gang, name):
 @pytest.mark.compile
 @pytest.mark.parametrize(
     ("loss_cls", "backend"),
-    [(SmoothMaxLoss, "inductor"), (KLProjectionLoss, "aot_eager")],  # its code is C++
+    [(NormLoss, "inductor"), (KLProjectionLoss, "aot_eager")],  # its code is C++
 )
 def test_compiled_loss_over_processes_equals_the_eager_one(gang, loss_cls, backend):
     answers = gang.ask(compiled_and_eager, partial(loss_cls, "ppv"), backend)

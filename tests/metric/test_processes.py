@@ -1,17 +1,11 @@
 """Two processes: as if one had seen all rows."""
 
-import os
-import pickle
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
-import fairret
 import one_of_two
 from fairret.errors import ArgumentError, ShapeError
+from gang import Gang
 from streams import METRICS, NUMBERS, assert_same
 
 pytestmark = pytest.mark.process
@@ -21,29 +15,12 @@ RANKS = pytest.mark.parametrize("rank", [0, 1])
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    """What each process saw: all cases in one launch, for imports take seconds."""
-    directory = tmp_path_factory.mktemp("processes")
-    paths = [Path(module.__file__).parent for module in (one_of_two, fairret)]
-    path = os.pathsep.join((str(paths[0]), str(paths[1].parent)))
-    command = [sys.executable, one_of_two.__file__]
-    started = [
-        subprocess.Popen(
-            [*command, str(rank), str(directory)],
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
+    """What each process saw."""
+    pair = Gang(2, tmp_path_factory.mktemp("processes"))
     try:
-        errors = [process.communicate(timeout=120)[1] for process in started]
+        return pair.ask(one_of_two.look)
     finally:
-        for process in started:
-            process.kill()  # the other one waits for ever if one has failed
-    assert [process.returncode for process in started] == [0, 0], "\n".join(errors)
-    return [
-        pickle.loads((directory / f"{rank}.pickle").read_bytes()) for rank in range(2)
-    ]
+        pair.close()
 
 
 @RANKS

@@ -8,7 +8,7 @@ import pytest
 
 from fairret.lab.experiment import Store, list_runs, read_experiment
 from people import people
-from processes import finish, kill, start
+from processes import finish, kill, start, start_anew
 from small_grid import FILE, call
 
 MAIN = "from fairret.cli import main; main()"
@@ -190,7 +190,7 @@ import sys
 import fairret.cli.app
 print([name for name in "{HEAVY}".split() if name in sys.modules])
 """
-    assert finish(start(code)) == (0, "[]\n", "")
+    assert finish(start_anew(code)) == (0, "[]\n", "")
 
 
 @pytest.mark.process
@@ -207,7 +207,7 @@ from fairret.cli import main
 main()
 """
     options = ["--score", "p", "--sensitive", "sex", "--label", "y"]
-    ended = finish(start(code, "audit", tmp_path / "predictions.csv", *options))
+    ended = finish(start_anew(code, "audit", tmp_path / "predictions.csv", *options))
     assert (ended[0], ended[2]) == (0, "")
     assert "Demographic parity" in ended[1]
 
@@ -225,5 +225,5 @@ assert CliRunner().invoke(app, ["audit", sys.argv[1], *options]).exit_code == 0
 heavy = set("{HEAVY}".split()) - {{"pandas"}}
 print([name for name in heavy if name in sys.modules])
 """
-    done = finish(start(code, tmp_path / "predictions.csv"))
+    done = finish(start_anew(code, tmp_path / "predictions.csv"))
     assert done == (0, "[]\n", "")

@@ -50,7 +50,7 @@ def coarse(monkeypatch):
 @pytest.fixture(scope="module")
 def made_up(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
-    file = write_file(folder)
+    file = write_file(folder, statistics=["pr", "fn_fp"], seeds=[0, 1])
     fill(folder / "made_up.sqlite", file, wanted=lambda run: run.dataset == "bank")
     return file
 
@@ -72,7 +72,7 @@ def test_figure_of_results_is_written_as_png_and_pdf(made_up, tmp_path, name):
 
 
 def test_single_trait_is_written(tmp_path):
-    file = write_file(tmp_path, traits=["single"])
+    file = write_file(tmp_path, traits=["single"], statistics=["pr", "ppv"])
     fill(tmp_path / "made_up.sqlite", file, wanted=lambda run: run.dataset == "bank")
     name = "trade-offs-single"  # dashes are as good
     result = run("figure", name, "--experiment", file, "--output", tmp_path)
@@ -146,8 +146,10 @@ def test_every_experiment_feeds_a_figure():
 
 
 def test_figure_shows_its_further_file_where_it_has_results(tmp_path):
-    first = write_file(tmp_path, "trade_offs", datasets=["bank"])
-    second = write_file(tmp_path, "trade_offs_acs", datasets=["acsincome"], seeds=[7])
+    one = {"statistics": ["pr"]}
+    first = write_file(tmp_path, "trade_offs", datasets=["bank"], **one)
+    other = {"datasets": ["acsincome"], "seeds": [7]}
+    second = write_file(tmp_path, "trade_offs_acs", **other, **one)
     store = tmp_path / "trade_offs.sqlite"
     command = ("figure", "trade_offs", "--experiment", first, "--output", tmp_path)
     fill(store, first)
@@ -163,7 +165,7 @@ def test_hypervolumes_are_printed(made_up):
     assert result.exit_code == 0, result.output
     rows = [x.split() for x in result.stdout.splitlines() if x.startswith("bank")]
     assert [row[2] for row in rows[:4]] == ["SmoothMax", "KL", "HSIC", "Norm"]
-    assert len(rows) == 4 * 4
+    assert len(rows) == 2 * 4 + 2  # HSIC is for no notion, and measured for all four
 
 
 def test_hypervolumes_of_an_empty_store_are_none(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from fairret.lab.experiment import Run, list_runs, read_experiment
 from fairret.lab.experiment import grid as grid_module
-from processes import finish, start
+from processes import finish, start_anew
 from toy_work import toy_run
 
 FILE = """
@@ -140,7 +140,7 @@ def test_a_method_may_have_other_strengths_for_a_statistic_or_dataset(tmp_path):
 @pytest.mark.process
 def test_key_is_the_same_in_another_process():
     code = "from toy_work import *; print(toy_run(5).key)"
-    codes = [start(code, PYTHONHASHSEED=seed) for seed in ("1", "77")]
+    codes = [start_anew(code, PYTHONHASHSEED=seed) for seed in ("1", "77")]
     for done in map(finish, codes):
         assert done == (0, toy_run(5).key + "\n", "")
 

@@ -9,7 +9,7 @@ import pytest
 
 import toy_work
 from fairret.lab.experiment import Store
-from processes import finish, kill, start
+from processes import finish, kill, start, start_anew
 from toy_work import begun
 
 pytestmark = pytest.mark.process
@@ -34,14 +34,14 @@ def test_killed_runner_loses_the_runs_in_flight_and_the_same_command_goes_on(tmp
     jobs = 2
     path, log = tmp_path / "results.sqlite", tmp_path / "log"
     store = Store(path)
-    first = start(RUNNER, path, jobs, **{toy_work.LOG: str(log)})
+    first = start_anew(RUNNER, path, jobs, **{toy_work.LOG: str(log)})
     limit = time.monotonic() + 60
     while len(done(store)) < 4 and time.monotonic() < limit:
         time.sleep(0.02)
     kill(first)
     before = done(store)
     assert 4 <= len(before) < N
-    code, out, err = finish(start(RUNNER, path, jobs, **{toy_work.LOG: str(log)}))
+    code, out, err = finish(start_anew(RUNNER, path, jobs, **{toy_work.LOG: str(log)}))
     assert (code, err) == (0, "")
     assert int(out) == N - len(before)
     assert sorted(done(store)) == list(range(N))
@@ -65,7 +65,7 @@ run_missing(toy_runs(2), Store(Path(sys.argv[1])), work=never_ends, jobs=2)
 @pytest.mark.skipif(os.name == "nt", reason="a process has no new parent there")
 def test_workers_of_a_killed_runner_end_with_it(tmp_path):
     log = tmp_path / "log"
-    runner = start(WATCHED, tmp_path / "x.sqlite", **{toy_work.LOG: str(log)})
+    runner = start_anew(WATCHED, tmp_path / "x.sqlite", **{toy_work.LOG: str(log)})
     limit = time.monotonic() + 60
     while len(set(begun(log))) < 2 and time.monotonic() < limit:
         time.sleep(0.05)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from processes import finish, start
+from processes import finish, start_anew
 
 pytestmark = pytest.mark.process
 
@@ -16,5 +16,5 @@ print("imported")
 
 
 def test_figures_are_imported_without_what_prints_tables():
-    code, out, err = finish(start(WITHOUT_EXTRAS))
+    code, out, err = finish(start_anew(WITHOUT_EXTRAS))
     assert (code, out.strip(), err) == (0, "imported", "")
