@@ -29,6 +29,7 @@ class Numbers:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._read = cache(read_frame)
         self.table = cache(self._table)
         self.volumes = cache(self._volumes)
 
@@ -46,7 +47,7 @@ class Numbers:
         path = self.folder / f"{name}.parquet"
         if not path.exists():
             path = self.folder / "partial" / path.name
-        data = read_frame(path)
+        data = self._read(path)
         return data[data["status"] == "done"]
 
     def _volumes(self, table: str, measure: str) -> dict[tuple[str, ...], Volume]:
@@ -206,7 +207,7 @@ class Numbers:
     def partial_runs(self, name: str = "trade_offs") -> str:
         """Count the runs of a table that is not complete yet."""
         path = self.folder / "partial" / f"{name}.parquet"
-        return f"{len(read_frame(path)):,}" if path.exists() else "0"
+        return f"{len(self._read(path)):,}" if path.exists() else "0"
 
     def one_view_table(self, table: str, methods: Iterable[str], view: str) -> str:
         """Rows of one view, one per dataset and notion, a column per method."""
@@ -350,7 +351,7 @@ class Numbers:
         for folder in (self.folder, self.folder / "partial"):
             path = folder / f"{table}.parquet"
             if path.exists():
-                data = read_frame(path)
+                data = self._read(path)
                 if any("beyond_chance" in column for column in data):
                     return data[data["status"] == "done"]
         return None

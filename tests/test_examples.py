@@ -5,7 +5,8 @@ import re
 import pytest
 import torch
 
-from torchrun import EXAMPLES, run, run_pair
+from processes import finish, start
+from torchrun import EXAMPLES, SCRIPT, run_pair
 
 pytestmark = pytest.mark.process
 
@@ -20,7 +21,9 @@ def test_accelerate_trains_on_two_processes():
 
 def test_lightning_starts_two_processes_by_itself():
     example = EXAMPLES / "lightning_training.py"
-    assert_one_result(run(example, "--rows", 600, "--epochs", 3, launcher=()))
+    code, out, err = finish(start(SCRIPT, example, "--rows", 600, "--epochs", 3))
+    assert code == 0, err
+    assert_one_result(out)
 
 
 def assert_one_result(out):

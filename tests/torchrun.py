@@ -19,29 +19,28 @@ runpy.run_path(sys.argv[0], run_name='__main__')
 TIMEOUT = 240  # seconds, on a machine that does other things too
 
 
-def launch(script, *options, launcher=TORCHRUN, **environment):
-    """Start a job; the caller waits for it."""
+def launch(script, *options):
+    """Start torchrun; the caller waits for it."""
     path = os.pathsep.join([*PATHS, os.environ.get("PYTHONPATH", "")])
-    usual = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, *launcher, str(script), *map(str, options)],
+        [sys.executable, *TORCHRUN, str(script), *map(str, options)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **usual, **environment},
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
         start_new_session=True,
     )
 
 
-def run(script, *options, launcher=TORCHRUN):
-    """Run a job to its end, which must be a good one; give its output."""
-    job = launch(script, *options, launcher=launcher)
-    out, err = job.communicate(timeout=TIMEOUT)
-    assert job.returncode == 0, err
-    return out
-
-
 def run_pair(script, *options):
+    """Run a script on two processes to a good end; give what both have printed."""
+    ended = end_pair(script, *options)
+    for code, _, err in ended:
+        assert code == 0, err
+    return "".join(out for _, out, _ in ended)
+
+
+def end_pair(script, *options):
     """Run a script on two processes, without the time that these take to start."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -51,7 +50,4 @@ def run_pair(script, *options):
         start(SCRIPT, script, *options, RANK=rank, LOCAL_RANK=rank, **place)
         for rank in ("0", "1")
     ]
-    ended = list(map(finish, jobs))
-    for code, _, err in ended:
-        assert code == 0, err
-    return "".join(out for _, out, _ in ended)
+    return list(map(finish, jobs))

@@ -24,6 +24,7 @@ BLOCK = 16  # sorted maxima are averaged in blocks: the tail is smooth in them
 RANK = 1e-9  # eigenvalues of a correlation below this belong to dependent groups
 SMALL_TAIL = 1e-3  # tails below this are taken from Šidák's bound
 STEPS = 8  # towards a quantile; the bounds are close, and the tail is smooth
+CLOSE = 1e-9  # relative error of the tail at which they end
 
 
 class Spectrum(NamedTuple):
@@ -106,6 +107,8 @@ class MaxT(NamedTuple):
                 torch.where(above, at_high * again, value),
             )
             low, high = torch.where(above, c, low), torch.where(above, high, c)
+            if not (value.abs() > CLOSE).any():
+                break
         quantile: Tensor = c.masked_fill(self.rank == 0, torch.nan)
         return quantile
 

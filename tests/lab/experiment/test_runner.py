@@ -110,12 +110,6 @@ def test_runs_measure_the_statistic_they_are_for(one_by_one):
     assert "test/violation/tpr+fpr/scores/all" not in one_by_one[toy_run().key]
 
 
-@pytest.mark.process
-def test_two_jobs_give_the_same_numbers_to_the_bit(store, one_by_one):
-    assert run_missing(real_runs(), store, jobs=2) == Progress(5, 0, 5)
-    assert numbers(store) == one_by_one
-
-
 @pytest.mark.slow
 def test_runs_in_threads_of_one_process_give_the_same_numbers(one_by_one):
     found, runs = {}, real_runs()

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import frame
 from fairret.lab.experiment.trade_off import View
-from fairret.lab.plot import NoResultsError
+from fairret.lab.plot import NoResultsError, style
 from fairret.lab.plot.style import LOOKS, read_caption
 from fairret.lab.plot.trade_offs import MAIN, OTHER, draw_trade_offs
 from stored_runs import fill, write_file
@@ -21,6 +21,12 @@ DATASETS, STATISTICS = ("bank", "lawschool"), ("pr", "tpr", "ppv", "fn_fp")
 def usual(tmp_path_factory):
     """Results as they are in most tests, stored once."""
     USUAL["data"] = stored(tmp_path_factory.mktemp("usual"))
+
+
+@pytest.fixture(autouse=True)
+def without_layout(monkeypatch):
+    """Leave the axes where they are: to lay them out takes half of the time."""
+    monkeypatch.setattr(style, "set_height", lambda figure, height: None)
 
 
 USUAL = {}
