@@ -74,7 +74,7 @@ def draw() -> str:
     modules = sorted(
         path.stem
         for path in PACKAGE.glob("*.py")
-        if path.stem not in drawn and path.stem != "__init__"
+        if path.stem not in drawn and not path.stem.startswith("__")
     )
     edges = {(a, b) for a, b in read_imports() if a in drawn and b in drawn}
     top = max(rank(name, edges) for name in drawn)

@@ -277,6 +277,32 @@ def test_promise_holds_for_the_certificate():
     assert classifier.certificate_.fitted
 
 
+@pytest.mark.parametrize("informed", [False, True], ids=["blind", "informed"])
+def test_fitted_rule_is_the_one_on_the_curve(informed):
+    people = People(1000, seed=4)
+    classifier = quick(informed=informed, max_violation=0.13)
+    classifier.fit(people.X, people.y, sensitive_features=people.S)
+    curve = classifier.tradeoff_
+    mode = "informed" if informed else "blind"
+    assert curve.at(0.13, mode) is classifier.solution_
+    own = [x for x in curve.points if x.mode == mode]
+    assert [x.tolerance for x in own] == sorted(
+        (x.tolerance for x in own), reverse=True
+    )
+    (point,) = (x for x in own if x.tolerance == 0.13)
+    found = classifier.certificate_
+    assert (point.value, point.low, point.high) == (
+        *(found.estimate, found.low, found.high),
+    )
+
+
+def test_assured_rule_is_not_on_the_curve():
+    people = People(2000, seed=4)
+    classifier = quick(max_violation=0.3, confidence=0.9)
+    classifier.fit(people.X, people.y, sensitive_features=people.S)
+    assert classifier.tradeoff_.at(0.3) is not classifier.solution_
+
+
 def test_curve_and_audit_are_about_rows_out_of_fold(fitted, people):
     curve = fitted.tradeoff_
     assert {point.mode for point in curve.points} == {"plain", "blind", "informed"}

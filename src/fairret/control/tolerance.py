@@ -63,6 +63,11 @@ class Tolerance:
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @property
+    def is_single(self) -> bool:
+        """Whether all groups have the same limit."""
+        return not isinstance(getattr(self, self.kind), Mapping)
+
+    @property
     def value(self) -> float:
         """The limit; the smallest, if groups have their own."""
         limit = getattr(self, self.kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -114,6 +114,24 @@ class Tradeoff:
         raise RangeError(
             f"`tolerance` must be one of {', '.join(f'{x:g}' for x in tried)}; got "
             f"{tolerance:g}. Pass it to `tradeoff` as one of `tolerances`."
+        )
+
+    def with_rule(self, tolerance: float, mode: Mode, found: Solution) -> Tradeoff:
+        """Put a rule that was found otherwise in the place of the one that was tried.
+
+        Args:
+            tolerance: One of those that were tried.
+            mode: Which of its rules to replace.
+            found: The rule for it.
+        """
+        own = (mode, tolerance)
+        point = _rule_point(*own, found, self.confidence)
+        return replace(
+            self,
+            points=tuple(
+                point if (x.mode, x.tolerance) == own else x for x in self.points
+            ),
+            solutions={**self.solutions, own: found},
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -274,9 +292,18 @@ def _read_tolerances(kind: Kind, given: Sequence[float] | None) -> list[float]:
     if given is not None and len(given) == 0:
         raise ArgumentError("`tolerances` must have at least one value; got none.")
     if given is None:
-        ratio = kind == "min_ratio"
-        return [round(1 - x, 6) if ratio else x for x in DISTANCES[kind]]
+        return list_tolerances(kind)
     return sorted(map(float, given), reverse=kind != "min_ratio")
+
+
+def list_tolerances(kind: Kind, stated: float | None = None) -> list[float]:
+    """List the usual tolerances from loose to strict, with a stated one among them."""
+    ratio = kind == "min_ratio"
+    usual = [round(1 - x, 6) if ratio else x for x in DISTANCES[kind]]
+    if stated is None:
+        return usual
+    others = [x for x in usual if abs(x - stated) >= 1e-9]
+    return sorted([*others, stated], reverse=not ratio)
 
 
 def _solve(

@@ -23,6 +23,7 @@ from fairret.control import (
     tradeoff,
 )
 from fairret.control.rows import explained_share
+from fairret.control.tradeoffs import list_tolerances
 from fairret.estimator.base import FitData
 from fairret.estimator.features import Numbers
 from fairret.estimator.models import Known
@@ -86,17 +87,27 @@ class OutOfFold:
             confidence=setting.confidence,
         )
 
-    def tradeoff(self, setting: Setting) -> Tradeoff:
-        """Solve for ten tolerances of the same kind."""
-        return tradeoff(
+    def tradeoff(self, setting: Setting, fitted: Solution) -> Tradeoff:
+        """Solve for the usual tolerances of the same kind.
+
+        The fitted rule is the one for its tolerance. A rule that keeps the tolerance
+        with confidence, or has several tolerances, is not on the curve.
+        """
+        kind, value = setting.tolerance.kind, setting.tolerance.value
+        is_on_it = setting.confidence is None and setting.tolerance.is_single
+        curve = tradeoff(
             **self._rows,
             notion=setting.statistic,
-            kind=setting.tolerance.kind,
+            kind=kind,
+            tolerances=list_tolerances(kind, value if is_on_it else None),
             threshold=setting.threshold,
             min_rate=setting.min_rate,
             min_size=setting.min_size,
             adapt=setting.adapt,
         )
+        if not is_on_it:
+            return curve
+        return curve.with_rule(value, "blind" if self.blind else "informed", fitted)
 
     def warn_of_extremes(self, solution: Solution) -> None:
         """Warn if the features determine a group, or tell almost nothing about it."""

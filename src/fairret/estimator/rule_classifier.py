@@ -67,11 +67,11 @@ class HeldOut(NamedTuple):
 
 
 def _find_tradeoff(
-    rows: OutOfFold, setting: Setting, reports: dict[str, object]
+    rows: OutOfFold, setting: Setting, fitted: Solution, reports: dict[str, object]
 ) -> Tradeoff:
     """Compute the curve once for each rule."""
     if "tradeoff" not in reports:
-        reports["tradeoff"] = rows.tradeoff(setting)
+        reports["tradeoff"] = rows.tradeoff(setting, fitted)
     return cast("Tradeoff", reports["tradeoff"])
 
 
@@ -238,7 +238,7 @@ class RuleClassifier(TraitClassifier):
     def tradeoff_(self) -> Tradeoff:
         """What other tolerances would cost, on the rows of the fit."""
         rows = self._fit_rows("tradeoff_")
-        return _find_tradeoff(rows, self._setting(), self._reports)
+        return _find_tradeoff(rows, self._setting(), self._solution, self._reports)
 
     @property
     def audit_(self) -> Audit:
@@ -255,7 +255,7 @@ class RuleClassifier(TraitClassifier):
             self._solution,
             self.certificate_,
             self.sensitive,
-            partial(_find_tradeoff, rows, setting, self._reports),
+            partial(_find_tradeoff, rows, setting, self._solution, self._reports),
             favourable=favourable,
         )
 
