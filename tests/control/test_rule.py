@@ -202,6 +202,40 @@ def test_small_groups_get_two_standard_errors():
     assert "have a wider one, which chance explains" in str(found)
 
 
+def test_wider_ratios_are_told_as_ratios():
+    people = draw_people(600, 3, seed=5)
+    found = find_rule(
+        people.eta, people.sens, people.label, names=NAMES, min_ratio=0.95
+    )
+    smallest = found.groups[0]
+    assert smallest.treatment == "relaxed"
+    assert f"{smallest.name} {1 - smallest.allowed:.3f}" in str(found)
+
+
+def test_tolerance_that_is_not_assured_may_be_met_on_the_rows():
+    n, draw = 2000, torch.Generator().manual_seed(0)
+    group = torch.multinomial(
+        torch.tensor([0.48, 0.45, 0.07]), n, replacement=True, generator=draw
+    )
+    x = torch.randn(n, generator=draw) - 0.7 * (group == 2)
+    eta = torch.sigmoid(1.5 * x)
+    label = (torch.rand(n, generator=draw) < eta).double()
+    sens = torch.nn.functional.one_hot(group, 3).double()
+    # features tell almost nothing about the groups, so that a rule can do little
+    q = sens.mean(0) + 0.001 * x[:, None] * torch.tensor([1.0, 0.0, -1.0])
+    options = {"max_violation": 0.2, "q": (q, q), "min_rate": 0.9}
+    with pytest.warns(
+        UserWarning, match=r"\(what confidence leaves of it\) can be met"
+    ):
+        found = find_rule(eta, sens, label, confidence=0.9, **options)
+    assert found.status == "missed"
+    assert found.certificate(confidence=0.9).bound > 0.2 > found.value
+    words = str(found)
+    assert "is met on the fit rows: the largest violation is 0.075" in words
+    assert "It is not assured for the population" in words
+    assert "With the margin for that, the smallest tolerance that a rule met" in words
+
+
 @pytest.mark.parametrize("share", [0.5, 0.1])
 @pytest.mark.parametrize("notion", ["pr", "tpr"])
 def test_two_standard_errors_are_those_of_groups_by_lot(share, notion):

@@ -53,7 +53,7 @@ def assure(fit: Fit, tolerance: Tolerance, confidence: float) -> Solution:
         start = solution.found
         margin = margin + _missing_margin(fit, task, found, tolerance)
     fit.warn_of_granularity(task)
-    status: Status = solution.status if found.holds(tolerance) else "missed"
+    status: Status = "met" if found.holds(tolerance) else "missed"
     return replace(solution, status=status, confidence=confidence)
 
 

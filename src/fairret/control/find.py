@@ -216,10 +216,12 @@ class Fit:
                 counted, allowed = float(self.counted[n.part, k]), float(n.allowed[k])
                 step = 1 / max(counted * overall, 1e-12)
                 if allowed < step / 2:
+                    assured = float(n.slack[k]) < 0
+                    why = " (what confidence leaves of it)" if assured else ""
                     warnings.warn(
                         f"{self.rows.names[k]} has {counted:.0f} counted rows, so one "
                         f"person moves its violation by {step:.3f}; a tolerance of "
-                        f"{allowed:.3g} can be met only by luck.",
+                        f"{allowed:.3g}{why} can be met only by luck.",
                         stacklevel=3,
                     )
 

@@ -208,9 +208,14 @@ class Solution:
             return "too few rows"
         return "free"
 
+    def _is_met(self, stated: Tolerance) -> bool:
+        """Whether the fit rows keep a tolerance, be it without the margin."""
+        one_for_all = stated.is_single and not self._beyond(stated)
+        return self.found.met or one_for_all
+
     def _beyond(self, stated: Tolerance) -> bool:
         """Whether small groups exceed what was stated."""
-        if isinstance(stated.max_violation, Mapping):
+        if not stated.is_single:
             return False
         over = self.value - stated.value
         return (-over if stated.kind == "min_ratio" else over) > 1e-9
@@ -248,11 +253,11 @@ class Solution:
             "met": f"The tolerance ({stated}) is met on the fit rows",
             "missed": f"The tolerance ({stated}) was not met on the fit rows",
             "infeasible": f"No decisions can meet the tolerance ({stated})",
-        }["met" if assured and self.found.met else self.status]  # met, not assured
+        }["met" if assured and self._is_met(first) else self.status]  # met, not assured
         if self.status == "met" and self._beyond(first):
             head += ", up to chance"
         lines = [
-            f"{head}: the {MEASURES[first.kind]} is {self.value:.3f}.",
+            f"{head}: the {MEASURES[first.kind]} is {round(self.value, 12):.3f}.",
             f"Accuracy {self.accuracy:.3f}, balanced accuracy "
             f"{self.balanced_accuracy:.3f}, positive rate {self.rate:.3f} "
             f"(allowed: {self.task.band[0]:.3f} to {self.task.band[1]:.3f}).",
@@ -264,12 +269,15 @@ class Solution:
                 else "It is not assured for the population."
             )
         if self.reachable is not None:
-            lines.append(
-                f"The smallest tolerance that a rule met is {self.reachable:.3g}."
-            )
+            margin = "with the margin for that, " if assured else ""
+            words = f"{margin}the smallest tolerance that a rule met is"
+            lines.append(f"{words[0].upper()}{words[1:]} {self.reachable:.3g}.")
         relaxed = [g for g in self.groups if g.treatment == "relaxed"]
         if relaxed:
-            each = ", ".join(f"{g.name} {g.allowed:.3f}" for g in relaxed)
+            ratio = first.kind == "min_ratio"
+            each = ", ".join(
+                f"{g.name} {1 - g.allowed if ratio else g.allowed:.3f}" for g in relaxed
+            )
             lines.append(
                 "Groups with too few rows to show the tolerance have a wider one, "
                 f"which chance explains: {each}. `adapt=False` (`--strict`) leaves all "
