@@ -31,16 +31,14 @@ from fairret.estimator.features import Numbers
 from fairret.estimator.labels import Labels, read_labels, read_weights
 from fairret.estimator.traits import (
     Traits,
-    as_table,
     check_frame,
     check_in_memory,
-    check_rows,
     drop_columns,
+    find_table,
     fit_traits,
     known_traits,
     listed,
     read_traits,
-    take_columns,
 )
 from fairret.sensitive import SensitiveEncoder
 from fairret.sensitive.resolve import TraitLike, column_names
@@ -234,16 +232,14 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
 
     def _table(self, X: Any, sensitive_features: Any) -> Any:
         """Find the columns of traits, in `sensitive_features` or in `X`."""
-        if sensitive_features is not None:
-            check_rows(X, sensitive_features)
-            return as_table(sensitive_features)
-        if self.sensitive is None:
-            raise ArgumentError(
-                "`fit`, `audit` and `certify` need the sensitive traits of people to "
-                "compare groups: pass `sensitive_features`, a data frame with one "
-                "column per trait, or name columns of `X` with the option `sensitive`."
-            )
-        return take_columns(X, column_names(listed(self.sensitive)))
+        return find_table(
+            X,
+            sensitive_features,
+            self.sensitive,
+            missing="`fit`, `audit` and `certify` need the sensitive traits of people "
+            "to compare groups: pass `sensitive_features`, a data frame with one "
+            "column per trait, or name columns of `X` with the option `sensitive`.",
+        )
 
     def _drop_traits(self, X: Any, in_features: bool | None = None) -> Any:
         """Remove the traits from the features of a blind classifier."""

@@ -12,16 +12,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairret.control import certificate
 from fairret.control.tolerance import KINDS, Kind
-from fairret.errors import ArgumentError, DtypeError, did_you_mean
+from fairret.errors import DtypeError, did_you_mean
 from fairret.estimator.base import ParameterError, find_notion
-from fairret.estimator.traits import (
-    as_table,
-    check_rows,
-    fit_traits,
-    listed,
-    take_columns,
-)
-from fairret.sensitive.resolve import TraitLike, column_names
+from fairret.estimator.traits import find_table, fit_traits
+from fairret.sensitive.resolve import TraitLike
 from fairret.statistic.base import LinearFractionalStatistic
 
 
@@ -89,16 +83,14 @@ class FairnessScorer:
         return value if self.measure == "min_ratio" else -value
 
     def _table(self, X: Any, sensitive_features: Any) -> Any:
-        if sensitive_features is not None:
-            check_rows(X, sensitive_features)
-            return as_table(sensitive_features)
-        if self.sensitive is None:
-            raise ArgumentError(
-                "A fairness scorer needs `sensitive_features`. In searches and cross "
-                "validation, call `sklearn.set_config(enable_metadata_routing=True)` "
-                "and pass them there; or name columns of `X` with `sensitive`."
-            )
-        return take_columns(X, column_names(listed(self.sensitive)))
+        return find_table(
+            X,
+            sensitive_features,
+            self.sensitive,
+            missing="A fairness scorer needs `sensitive_features`. In searches and "
+            "cross validation, call `sklearn.set_config(enable_metadata_routing=True)` "
+            "and pass them there; or name columns of `X` with `sensitive`.",
+        )
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Tell scikit-learn which metadata to pass."""

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from fairret.errors import (
+    ArgumentError,
     DtypeError,
     FairretError,
     RangeError,
@@ -205,6 +206,26 @@ def as_table(sensitive_features: Any) -> Table:
     if array.shape[1] == 1:
         return {NAME: array[:, 0]}
     return {f"{NAME} {j}": array[:, j] for j in range(array.shape[1])}
+
+
+def find_table(
+    X: Any,
+    sensitive_features: Any,
+    sensitive: TraitLike | Iterable[TraitLike] | None,
+    *,
+    missing: str,
+) -> Table:
+    """Find the columns of traits, in `sensitive_features` or in `X`.
+
+    Raises:
+        ArgumentError: If they are in neither; `missing` is what it says.
+    """
+    if sensitive_features is not None:
+        check_rows(X, sensitive_features)
+        return as_table(sensitive_features)
+    if sensitive is None:
+        raise ArgumentError(missing)
+    return take_columns(X, column_names(listed(sensitive)))
 
 
 def take_columns(X: Any, columns: Iterable[ColumnName]) -> Table:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
 import typer
 from rich import progress
 
@@ -9,6 +13,20 @@ from fairret.lab.commands.experiment import progress_bar
 from fairret.lab.tolerance.cases import Comparison
 from fairret.lab.tolerance.run import run_cases
 from fairret.lab.tolerance.table import Table
+
+Output = Annotated[Path, typer.Option(help="Parquet file of the results.")]
+Datasets = Annotated[str, typer.Option(help="Names of datasets, separated by commas.")]
+Seeds = Annotated[str, typer.Option(help="Seeds of the splits, separated by commas.")]
+Methods = Annotated[str, typer.Option(help="Names of methods, separated by commas.")]
+Page = Annotated[
+    Path | None, typer.Option(help="Markdown file whose tables to replace.")
+]
+Show = Annotated[bool, typer.Option("--show", help="Run nothing; show the results.")]
+
+
+def joined(names: Iterable[object]) -> str:
+    """Write names as options take them."""
+    return ",".join(map(str, names))
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from fairret.console import error_exit
 from fairret.errors import FairretError
-from fairret.lab.commands.comparison import run_missing, whole_numbers, words
+from fairret.lab.commands.comparison import (
+    Datasets,
+    Methods,
+    Output,
+    Page,
+    Seeds,
+    Show,
+    joined,
+    run_missing,
+    whole_numbers,
+    words,
+)
 from fairret.lab.estimators.methods import ESTIMATORS
 from fairret.lab.estimators.page import BLOCKS
 from fairret.lab.tolerance.blocks import renew
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/estimators.parquet")
+DATASETS = joined(ESTIMATORS.datasets)
+SEEDS = joined(ESTIMATORS.seeds)
+METHODS = joined(ESTIMATORS.methods)
 
 
 def command(
-    output: Annotated[Path, typer.Option(help="Parquet file of the results.")] = OUTPUT,
-    datasets: Annotated[
-        str, typer.Option(help="Names of datasets, separated by commas.")
-    ] = ",".join(ESTIMATORS.datasets),
-    seeds: Annotated[
-        str, typer.Option(help="Seeds of the splits, separated by commas.")
-    ] = ",".join(map(str, ESTIMATORS.seeds)),
-    methods: Annotated[
-        str, typer.Option(help="Names of methods, separated by commas.")
-    ] = ",".join(ESTIMATORS.methods),
-    page: Annotated[
-        Path | None, typer.Option(help="Markdown file whose tables to replace.")
-    ] = None,
-    show: Annotated[
-        bool, typer.Option("--show", help="Run nothing; show the results.")
-    ] = False,
+    output: Output = OUTPUT,
+    datasets: Datasets = DATASETS,
+    seeds: Seeds = SEEDS,
+    methods: Methods = METHODS,
+    page: Page = None,
+    show: Show = False,
 ) -> None:
     """Compare the estimators with other packages, by the code that users write.
 

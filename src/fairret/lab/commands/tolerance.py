@@ -12,7 +12,18 @@ from rich.table import Table as Shown
 
 from fairret.console import error_exit, stdout_console
 from fairret.errors import FairretError
-from fairret.lab.commands.comparison import run_missing, whole_numbers, words
+from fairret.lab.commands.comparison import (
+    Datasets,
+    Methods,
+    Output,
+    Page,
+    Seeds,
+    Show,
+    joined,
+    run_missing,
+    whole_numbers,
+    words,
+)
 from fairret.lab.commands.tables import plain_table
 from fairret.lab.experiment.trade_off import NOTIONS
 from fairret.lab.tolerance.blocks import renew
@@ -23,37 +34,31 @@ from fairret.lab.tolerance.page import BLOCKS
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/tolerance.parquet")
+DATASETS = joined(RULES.datasets)
+SEEDS = joined(RULES.seeds)
+METHODS = joined(RULES.methods)
+STATISTICS = joined(RULES.notions)
 LEADS = f"""\
 Peers that lead by more than {LEAD:g} in accuracy at equal test violation, in the mean
 over the seeds. Our curve is interpolated at the violation of the peer."""
 
 
 def command(
-    output: Annotated[Path, typer.Option(help="Parquet file of the results.")] = OUTPUT,
-    datasets: Annotated[
-        str, typer.Option(help="Names of datasets, separated by commas.")
-    ] = ",".join(RULES.datasets),
-    seeds: Annotated[
-        str, typer.Option(help="Seeds of the splits, separated by commas.")
-    ] = ",".join(map(str, RULES.seeds)),
-    methods: Annotated[
-        str, typer.Option(help="Names of methods, separated by commas.")
-    ] = ",".join(RULES.methods),
+    output: Output = OUTPUT,
+    datasets: Datasets = DATASETS,
+    seeds: Seeds = SEEDS,
+    methods: Methods = METHODS,
     notions: Annotated[
         str, typer.Option(help="Names of statistics, separated by commas.")
-    ] = ",".join(RULES.notions),
+    ] = STATISTICS,
     draws: Annotated[
         int, typer.Option(help="Samples from each population.", min=0)
     ] = RULES.draws,
     figure: Annotated[
         Path | None, typer.Option(help="Folder for a PNG and a PDF of the results.")
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Markdown file whose tables to replace.")
-    ] = None,
-    show: Annotated[
-        bool, typer.Option("--show", help="Run nothing; show the results.")
-    ] = False,
+    page: Page = None,
+    show: Show = False,
 ) -> None:
     """Compare rules that keep a tolerance with those of other packages.
 
