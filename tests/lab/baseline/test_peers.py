@@ -70,7 +70,7 @@ def gap(prob, rows, statistic):
 
 @pytest.mark.slow
 def test_reduction_of_fairlearn_keeps_its_bound_on_train_rows(split, monkeypatch):
-    few = partial(ensemble.HistGradientBoostingClassifier, max_iter=20)
+    few = partial(ensemble.HistGradientBoostingClassifier, max_iter=20, max_bins=16)
     monkeypatch.setattr(ensemble, "HistGradientBoostingClassifier", few)
     free, tight = (
         METHODS[name].fit(split, "pr", 0.02, QUICK, seed=0)

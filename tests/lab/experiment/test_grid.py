@@ -140,9 +140,8 @@ def test_a_method_may_have_other_strengths_for_a_statistic_or_dataset(tmp_path):
 @pytest.mark.process
 def test_key_is_the_same_in_another_process():
     code = "from toy_work import *; print(toy_run(5).key)"
-    codes = [start_anew(code, PYTHONHASHSEED=seed) for seed in ("1", "77")]
-    for done in map(finish, codes):
-        assert done == (0, toy_run(5).key + "\n", "")
+    done = finish(start_anew(code, PYTHONHASHSEED="77"))  # ours is another
+    assert done == (0, toy_run(5).key + "\n", "")
 
 
 def test_name_of_a_run_says_what_it_is():
