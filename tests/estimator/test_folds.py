@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
@@ -13,6 +14,7 @@ from fairret.errors import RangeError
 from fairret.estimator.folds import (
     cross_fit,
     deal_folds,
+    fit_weighted,
     positive_share,
     score_average,
     score_out_of_fold,
@@ -78,3 +80,18 @@ def test_probabilities_of_other_classes_are_refused():
         positive_share(Scores(), np.zeros((2, 1)), "yes")
     with pytest.raises(RangeError, match="finite probabilities; got NaN"):
         positive_share(Scores(), np.full((2, 1), np.nan), 1)
+
+
+class Weighed(DummyClassifier):
+    """Remembers the weights it was fitted with."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.weight_ = sample_weight
+        return super().fit(X, y, sample_weight)
+
+
+def test_weights_of_one_are_left_out():
+    X, y = np.zeros((4, 1)), np.array([0, 1, 0, 1])
+    assert fit_weighted(Weighed(), X, y, np.ones(4)).weight_ is None
+    given = np.array([1.0, 2.0, 1.0, 1.0])
+    assert fit_weighted(Weighed(), X, y, given).weight_ is given

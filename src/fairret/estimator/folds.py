@@ -75,8 +75,12 @@ def _fit_one(
 def fit_weighted(
     model: Any, X: Any, y: NDArray[np.generic], weight: Numbers | None
 ) -> Any:
-    """Fit a model, with weights if it takes them."""
-    name = None if weight is None else weight_name(model)
+    """Fit a model, with weights if it takes them.
+
+    Weights of 1 say nothing, and make histogram boosting five times slower.
+    """
+    useful = weight is not None and bool((weight != 1).any())
+    name = weight_name(model) if useful else None
     return model.fit(X, y) if name is None else model.fit(X, y, **{name: weight})
 
 
