@@ -224,16 +224,17 @@ def test_tolerance_that_is_not_assured_may_be_met_on_the_rows():
     # features tell almost nothing about the groups, so that a rule can do little
     q = sens.mean(0) + 0.001 * x[:, None] * torch.tensor([1.0, 0.0, -1.0])
     options = {"max_violation": 0.2, "q": (q, q), "min_rate": 0.9}
-    with pytest.warns(
-        UserWarning, match=r"\(what confidence leaves of it\) can be met"
-    ):
+    with pytest.warns(UserWarning, match=r"\(what the margin .* leaves\) can be met"):
         found = find_rule(eta, sens, label, confidence=0.9, **options)
     assert found.status == "missed"
     assert found.certificate(confidence=0.9).bound > 0.2 > found.value
     words = str(found)
     assert "is met on the fit rows: the largest violation is 0.075" in words
     assert "It is not assured for the population" in words
-    assert "With the margin for that, the smallest tolerance that a rule met" in words
+    assert (
+        "With the margin that this needs, the smallest tolerance that a rule met"
+        in words
+    )
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1])

@@ -217,7 +217,9 @@ class Fit:
                 step = 1 / max(counted * overall, 1e-12)
                 if allowed < step / 2:
                     assured = float(n.slack[k]) < 0
-                    why = " (what confidence leaves of it)" if assured else ""
+                    why = (
+                        " (what the margin for `confidence` leaves)" if assured else ""
+                    )
                     warnings.warn(
                         f"{self.rows.names[k]} has {counted:.0f} counted rows, so one "
                         f"person moves its violation by {step:.3f}; a tolerance of "

@@ -209,7 +209,7 @@ class Solution:
         return "free"
 
     def _is_met(self, stated: Tolerance) -> bool:
-        """Whether the fit rows keep a tolerance, be it without the margin."""
+        """Whether the fit rows keep a tolerance, with or without the margin."""
         one_for_all = stated.is_single and not self._beyond(stated)
         return self.found.met or one_for_all
 
@@ -269,7 +269,7 @@ class Solution:
                 else "It is not assured for the population."
             )
         if self.reachable is not None:
-            margin = "with the margin for that, " if assured else ""
+            margin = "with the margin that this needs, " if assured else ""
             words = f"{margin}the smallest tolerance that a rule met is"
             lines.append(f"{words[0].upper()}{words[1:]} {self.reachable:.3g}.")
         relaxed = [g for g in self.groups if g.treatment == "relaxed"]

@@ -117,12 +117,12 @@ class Tradeoff:
         )
 
     def with_rule(self, tolerance: float, mode: Mode, found: Solution) -> Tradeoff:
-        """Put a rule that was found otherwise in the place of the one that was tried.
+        """Replace the rule for a tolerance by one that was found elsewhere.
 
         Args:
             tolerance: One of those that were tried.
-            mode: Which of its rules to replace.
-            found: The rule for it.
+            mode: "blind" or "informed".
+            found: The new rule.
         """
         own = (mode, tolerance)
         point = _rule_point(*own, found, self.confidence)

@@ -8,36 +8,25 @@ import typer
 
 from fairret.console import error_exit
 from fairret.errors import FairretError
-from fairret.lab.commands.comparison import (
-    Datasets,
-    Methods,
-    Output,
-    Page,
-    Seeds,
-    Show,
-    joined,
-    run_missing,
-    whole_numbers,
-    words,
-)
+from fairret.lab.commands import comparison as shared
 from fairret.lab.estimators.methods import ESTIMATORS
 from fairret.lab.estimators.page import BLOCKS
 from fairret.lab.tolerance.blocks import renew
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/estimators.parquet")
-DATASETS = joined(ESTIMATORS.datasets)
-SEEDS = joined(ESTIMATORS.seeds)
-METHODS = joined(ESTIMATORS.methods)
+DATASETS = shared.joined(ESTIMATORS.datasets)
+SEEDS = shared.joined(ESTIMATORS.seeds)
+METHODS = shared.joined(ESTIMATORS.methods)
 
 
 def command(
-    output: Output = OUTPUT,
-    datasets: Datasets = DATASETS,
-    seeds: Seeds = SEEDS,
-    methods: Methods = METHODS,
-    page: Page = None,
-    show: Show = False,
+    output: shared.Output = OUTPUT,
+    datasets: shared.Datasets = DATASETS,
+    seeds: shared.Seeds = SEEDS,
+    methods: shared.Methods = METHODS,
+    page: shared.Page = None,
+    show: shared.Show = False,
 ) -> None:
     """Compare the estimators with other packages, by the code that users write.
 
@@ -46,13 +35,13 @@ def command(
     """
     try:
         comparison = ESTIMATORS.only(
-            datasets=words(datasets),
-            seeds=whole_numbers(seeds),
-            methods=words(methods),
+            datasets=shared.words(datasets),
+            seeds=shared.whole_numbers(seeds),
+            methods=shared.words(methods),
         )
         table = Table(output)
         if not show:
-            run_missing(comparison, table)
+            shared.run_missing(comparison, table)
         data = table.frame()
         if data.empty:
             typer.echo(f"{output} has no results yet.")

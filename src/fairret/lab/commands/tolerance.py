@@ -12,18 +12,7 @@ from rich.table import Table as Shown
 
 from fairret.console import error_exit, stdout_console
 from fairret.errors import FairretError
-from fairret.lab.commands.comparison import (
-    Datasets,
-    Methods,
-    Output,
-    Page,
-    Seeds,
-    Show,
-    joined,
-    run_missing,
-    whole_numbers,
-    words,
-)
+from fairret.lab.commands import comparison as shared
 from fairret.lab.commands.tables import plain_table
 from fairret.lab.experiment.trade_off import NOTIONS
 from fairret.lab.tolerance.blocks import renew
@@ -34,20 +23,20 @@ from fairret.lab.tolerance.page import BLOCKS
 from fairret.lab.tolerance.table import Table
 
 OUTPUT = Path("results/tolerance.parquet")
-DATASETS = joined(RULES.datasets)
-SEEDS = joined(RULES.seeds)
-METHODS = joined(RULES.methods)
-STATISTICS = joined(RULES.notions)
+DATASETS = shared.joined(RULES.datasets)
+SEEDS = shared.joined(RULES.seeds)
+METHODS = shared.joined(RULES.methods)
+STATISTICS = shared.joined(RULES.notions)
 LEADS = f"""\
 Peers that lead by more than {LEAD:g} in accuracy at equal test violation, in the mean
 over the seeds. Our curve is interpolated at the violation of the peer."""
 
 
 def command(
-    output: Output = OUTPUT,
-    datasets: Datasets = DATASETS,
-    seeds: Seeds = SEEDS,
-    methods: Methods = METHODS,
+    output: shared.Output = OUTPUT,
+    datasets: shared.Datasets = DATASETS,
+    seeds: shared.Seeds = SEEDS,
+    methods: shared.Methods = METHODS,
     notions: Annotated[
         str, typer.Option(help="Names of statistics, separated by commas.")
     ] = STATISTICS,
@@ -57,8 +46,8 @@ def command(
     figure: Annotated[
         Path | None, typer.Option(help="Folder for a PNG and a PDF of the results.")
     ] = None,
-    page: Page = None,
-    show: Show = False,
+    page: shared.Page = None,
+    show: shared.Show = False,
 ) -> None:
     """Compare rules that keep a tolerance with those of other packages.
 
@@ -67,15 +56,15 @@ def command(
     """
     try:
         comparison = RULES.only(
-            datasets=words(datasets),
-            seeds=whole_numbers(seeds),
-            methods=words(methods),
-            notions=words(notions),
+            datasets=shared.words(datasets),
+            seeds=shared.whole_numbers(seeds),
+            methods=shared.words(methods),
+            notions=shared.words(notions),
             draws=draws,
         )
         table = Table(output)
         if not show:
-            run_missing(comparison, table)
+            shared.run_missing(comparison, table)
         data = table.frame()
         if data.empty:
             typer.echo(f"{output} has no results yet.")
