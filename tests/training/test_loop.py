@@ -207,9 +207,9 @@ def test_scores_are_probabilities_in_float64(split):
 
 def test_training_stops_after_epochs_without_improvement(people, quick):
     split = split_rows(people.feat, people.sens, people.label, seed=0, validation=0.3)
-    settings = replace(quick, epochs=40, learning_rate=0.1, warm_up=0)
+    settings = replace(quick, epochs=40, learning_rate=0.1, warm_up=0, patience=3)
     course = Course(split.train, None, settings, seed=0)
-    kept = course.run(0.0, split.validation, patience=3)
+    kept = course.run(0.0, split.validation)
     assert len(course.losses) == len(course.validations) == kept + 1 + 3 < 40
     assert course.validations[kept] == min(course.validations)
 

@@ -42,7 +42,7 @@ class Recipe(NamedTuple):
     batch_size: int | None
     learning_rate: float
     validation: float  # share of the rows; 0 for none
-    patience: int | None
+    patience: int | None  # None to train all epochs
     device: torch.device
     verbose: bool
 
@@ -56,6 +56,7 @@ class Recipe(NamedTuple):
             warm_up=self.warm_up,
             batch=batch,
             learning_rate=self.learning_rate,
+            patience=self.patience or 0,
         )
 
 
@@ -147,7 +148,6 @@ def train_network(
                 recipe.strength,
                 validation.rows if len(validation.rows.label) else None,
                 validation_weight=validation.weight,
-                patience=recipe.patience,
                 on_epoch=lambda epoch: show(epoch + 1 - done, course.losses[-1]),
             )
         module.cpu()

@@ -47,6 +47,8 @@ class TrainingSettings:
             the last one, as in the paper.
         stratified: Whether every batch has rows of every group, with weights that
             correct for it.
+        patience: Stop after so many epochs without an improvement on the validation
+            rows; 0 to train all epochs.
     """
 
     epochs: int = 100
@@ -56,6 +58,7 @@ class TrainingSettings:
     hidden: tuple[int, ...] = field(default=HIDDEN)
     validation: float = 0.0
     stratified: bool = False
+    patience: int = 0
 
 
 class Trained(NamedTuple):
@@ -169,28 +172,27 @@ class Course:
         validation: Rows | None = None,
         *,
         validation_weight: Tensor | None = None,
-        patience: int | None = None,
         on_epoch: Callable[[int], object] = lambda epoch: None,
     ) -> int:
-        """Train to the last epoch, and leave the network in evaluation mode.
+        """Train to the end, and leave the network in evaluation mode.
 
         Args:
             strength: Factor of the term after the warm-up.
             validation: Rows that select the best epoch after the warm-up.
             validation_weight: Their weights.
-            patience: Stop after so many epochs without an improvement on them.
             on_epoch: Called after every epoch.
 
         Returns:
             The epoch that was kept, counted from 0.
         """
         best = Best(self.network, validation, validation_weight)
+        patience = self._settings.patience or math.inf
         for epoch in range(len(self.losses), self._settings.epochs):
             self.epoch(epoch, strength)
             if epoch >= self._settings.warm_up:
                 self.validations[-1] = best.look(epoch, self._term, strength)
             on_epoch(epoch)
-            if patience is not None and best.waited >= patience:
+            if best.waited >= patience:
                 break
         self.network.eval()
         return best.keep(len(self.losses) - 1)

@@ -52,7 +52,7 @@ def test_file_is_read_and_the_rest_is_as_in_the_paper(read):
 def test_published_experiment_is_valid():
     found = read_experiment(TRADE_OFFS)
     assert found.training == TrainingSettings()
-    assert len(list_runs(found)) == 10 * 3 * (1 + 10 * (2 * 4 + 4))
+    assert len(list_runs(found)) == 3 * (10 * (1 + 10 * (2 * 4 + 3)) + 3 * 10)
 
 
 def test_single_values_stand_for_lists_of_one(read):
@@ -132,6 +132,10 @@ WRONG = {
         "the file: pr, t",
     ),
     "other dataset": ("[0.1, 1]", '1\ndatasets = "lawschool"', 16, "file: synth"),
+    "other seed": ("[0.1, 1]", "1\nseeds = [2, 3]", 16, "file: 0, 1, 2; got 2, 3"),
+    "seed as text": ("[0.1, 1]", '1\nseeds = "2"', 16, "be a list of whole numbers"),
+    "patience without rows": ("0.01", "0.1\npatience = 3", 9, "without `validation`"),
+    "negative patience": ("0.01", "0.1\npatience = -3", 9, "at least 0; got -3"),
     "no dataset": ("[0.1, 1]", "1\ndatasets = 3", 16, "be a list of texts"),
     "no statistic": ("[0.1, 1]", "1\nstatistics = []", 16, "be a list of texts"),
     "statistics of none": ('fair"', 'fair"\nstatistics = "pr"', 12, "has no statistic"),
@@ -176,7 +180,10 @@ def test_compared_methods_have_equally_many_strengths(path):
     assert counts == {10}
 
 
-@pytest.mark.parametrize("setting", ["validation = 0.2", "stratified = [false, true]"])
+SETTINGS = ("validation = 0.2", "stratified = [false, true]")
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("method", LOOPLESS)
 def test_setting_that_a_method_would_ignore_is_refused(method, setting, read):
     text = GOOD.replace("SmoothMax", method)
@@ -189,9 +196,18 @@ def test_setting_that_a_method_would_ignore_is_refused(method, setting, read):
 def test_method_that_trains_in_our_loop_takes_all_settings(read):
     text = GOOD.replace("SmoothMax", "OxonFair")
     text = text.replace(
-        "epochs = 30", "epochs = 30\nvalidation = 0.2\nstratified = true"
+        "epochs = 30", "epochs = 30\nvalidation = 0.2\nstratified = true\npatience = 4"
     )
-    assert read(text).training.stratified
+    found = read(text).training
+    assert found.stratified
+    assert found.patience == 4
+
+
+def test_method_has_some_of_the_seeds(read):
+    runs = list_runs(read(GOOD + "seeds = 2\n"))
+    seeds = {(run.method, run.seed) for run in runs}
+    unfair = {("Unfair", seed) for seed in range(3)}
+    assert seeds == {*unfair, ("SmoothMax", 2)}
 
 
 def test_method_without_a_statistic_of_its_own_is_told(read):
@@ -210,9 +226,8 @@ def test_missing_key_is_told_by_name(key, read):
 
 
 def test_key_below_a_table_is_told_where_it_stands(read):
-    text = GOOD.replace("seeds = [0, 1, 2]\n", "") + "seeds = [0]\n"
-    with pytest.raises(ConfigError, match=r"line 15: unknown key `method\.seeds`"):
-        read(text)
+    with pytest.raises(ConfigError, match=r"line 16: unknown key `method\.traits`"):
+        read(GOOD + 'traits = "all"\n')
 
 
 def test_names_elsewhere_do_not_mislead(read):

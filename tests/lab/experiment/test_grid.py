@@ -88,8 +88,9 @@ def test_key_differs_whenever_a_setting_does():
     assert CHANGES.keys() == Run.__dataclass_fields__.keys()
     training = toy_run().training
     others = {"warm_up": 0, "batch": 7, "learning_rate": 0.5, "hidden": (6, 6)}
+    others |= {"validation": 0.5, "stratified": True, "patience": 3}
     changed = [toy_run(**{key: value}) for key, value in CHANGES.items()]
-    for key, value in {**others, "validation": 0.5, "stratified": True}.items():
+    for key, value in others.items():
         changed.append(toy_run(training=replace(training, **{key: value})))
     keys = {run.key for run in (toy_run(), *changed)}
     assert len(keys) == 1 + len(changed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fairret.lab.dataset import dataset_names
 from fairret.lab.experiment.methods import METHODS, Method, Option, is_amount
@@ -21,6 +21,7 @@ KEYS = (
     *("name", "plugins", "datasets", "statistics", "seeds", "traits"),
     *("training", "method"),
 )
+Name = TypeVar("Name", str, int)
 TRAITS = ("all", "single")
 SEEDS = 2**32  # NumPy and scikit-learn accept smaller ones only
 PAPER = TrainingSettings()
@@ -35,6 +36,7 @@ TRAINING: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "validation": (lambda x: 0 <= x < 1, "be at least 0 and below 1"),
     "stratified": (lambda x: True, ""),
+    "patience": (lambda x: x >= 0, "be at least 0"),
 }
 
 
@@ -65,6 +67,7 @@ class MethodGrid:
     method: Method
     datasets: tuple[str, ...]
     statistics: tuple[str, ...]  # those that it is trained for; () if for none
+    seeds: tuple[int, ...]
     strengths: tuple[float, ...]
     options: Mapping[str, tuple[object, ...]]
 
@@ -118,11 +121,11 @@ class _Reader:
         plugins = self._plugins()  # first: they may register what the rest names
         datasets = self._names("datasets", dataset_names())
         statistics, trainings = self._statistics(), self._trainings()
-        methods = self._methods(datasets, statistics)
         seeds = self._list("seeds", int)
         if not all(0 <= seed < SEEDS for seed in seeds):
             words = f"be numbers of at least 0 and below {SEEDS}"
             self._fail("seeds", words, f"{list(seeds)}")
+        methods = self._methods(datasets, statistics, seeds)
         name = self._table.get("name", self._document.name.removesuffix(".toml"))
         if not isinstance(name, str):
             self._fail("name", "be a text", repr(name))
@@ -157,6 +160,9 @@ class _Reader:
             if one.epochs <= one.warm_up:
                 words = f"be above `warm_up`, {one.warm_up}, or no fairness term counts"
                 self._fail("epochs", words, repr(one.epochs), place)
+            if one.patience and not one.validation:
+                words = "be left out without `validation`, whose rows it waits for"
+                self._fail("patience", words, repr(one.patience), place)
         return tuple(dict.fromkeys(found))
 
     def _setting(self, key: str, given: Any, place: Place) -> list[object]:
@@ -184,13 +190,16 @@ class _Reader:
         return tuple(dict.fromkeys(names))
 
     def _methods(
-        self, datasets: tuple[str, ...], statistics: tuple[str, ...]
+        self,
+        datasets: tuple[str, ...],
+        statistics: tuple[str, ...],
+        seeds: tuple[int, ...],
     ) -> tuple[MethodGrid, ...]:
         given = self._table.get("method")
         if not isinstance(given, list) or not given:
             wanted = "be given at least once, as `[[method]]`"
             self._fail("method", wanted, "none" if given is None else repr(given))
-        axes = (datasets, statistics)
+        axes = (datasets, statistics, seeds)
         return tuple(self._method(one, k, *axes) for k, one in enumerate(given))
 
     def _method(
@@ -199,6 +208,7 @@ class _Reader:
         number: int,
         datasets: tuple[str, ...],
         statistics: tuple[str, ...],
+        seeds: tuple[int, ...],
     ) -> MethodGrid:
         place = Place("method", number)
         if not isinstance(given, dict):
@@ -208,10 +218,11 @@ class _Reader:
             self._fail("name", "name the method", repr(name), place)
         self._document.check_known(name, tuple(METHODS), "name", place)
         method = METHODS[name]
-        known = ("name", "datasets", "statistics", "strengths", *method.options)
-        self._document.check_keys(given, known, place)
+        known = ("name", "datasets", "statistics", "seeds", "strengths")
+        self._document.check_keys(given, (*known, *method.options), place)
         own = self._own_statistics(method, given, statistics, place)
         where = self._some_of(given, "datasets", datasets, place)
+        when = self._some_of(given, "seeds", seeds, place)
         default = 0.0 if method.plain else None
         strengths = self._axis(given, "strengths", STRENGTHS, default, place)
         if method.plain and any(strengths):
@@ -221,26 +232,27 @@ class _Reader:
             key: self._axis(given, key, option, option.default, place)
             for key, option in method.options.items()
         }
-        return MethodGrid(method, where, own, strengths, options)
+        return MethodGrid(method, where, own, when, strengths, options)
 
     def _some_of(
         self,
         given: Mapping[str, Any],
         key: str,
-        of_file: tuple[str, ...],
+        of_file: tuple[Name, ...],
         place: Place,
-    ) -> tuple[str, ...]:
-        """Read which datasets or statistics of the file a method is for."""
+    ) -> tuple[Name, ...]:
+        """Read which datasets, statistics or seeds of the file a method is for."""
         if key not in given:
             return of_file
-        values = _as_list(given[key])
-        if not values or not all(type(value) is str for value in values):
-            self._fail(key, "be a list of texts", repr(values), place)
+        values, kind = _as_list(given[key]), type(of_file[0])
+        if not values or not all(type(value) is kind for value in values):
+            words = {str: "texts", int: "whole numbers"}[kind]
+            self._fail(key, f"be a list of {words}", repr(values), place)
         if key == "statistics":
             values = list(self._read_statistics(values, place))
         if not set(values) <= set(of_file):
-            words = f"be among those of the file: {', '.join(of_file)}"
-            self._fail(key, words, ", ".join(values), place)
+            words = f"be among those of the file: {', '.join(map(str, of_file))}"
+            self._fail(key, words, ", ".join(map(str, values)), place)
         return tuple(dict.fromkeys(values))
 
     def _own_statistics(

@@ -13,7 +13,8 @@ from fairret.lab.experiment.config import Experiment, MethodGrid
 from fairret.training import TrainingSettings
 
 REVISION = 2  # increase it when the same configuration would give other numbers
-LATER = {"stratified": False}  # settings that the keys of older runs do not contain
+LATER = {"stratified": False, "patience": 0}
+"""Settings that the keys of older runs do not contain."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def list_runs(experiment: Experiment) -> list[Run]:
         for seed in experiment.seeds
         for dataset in experiment.datasets
         for grid in experiment.methods
-        if dataset in grid.datasets
+        if dataset in grid.datasets and seed in grid.seeds
         for how, statistic, traits, strength, options in product(
             experiment.trainings,
             grid.statistics or ("",),

@@ -104,7 +104,7 @@ _PROJECTION = {
 _BANDWIDTH = Option(
     0.5, lambda x: is_amount(x) and x != 0, "be positive numbers", later=True
 )
-_OUR_LOOP = ("validation", "stratified")  # settings of our training loop only
+_OUR_LOOP = ("validation", "stratified", "patience")  # of our training loop only
 
 
 def _fairret(

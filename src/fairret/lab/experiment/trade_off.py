@@ -33,6 +33,7 @@ WORDS = {
     "gradient": "{} gradient",
     "learning_rate": "learning rate {}",
     "max_iter": "at most {} steps",
+    "patience": "patience of {}",
     "warm_up": "warm-up of {}",
 }
 """Names of options and settings whose key is not a word."""
