@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO, TextIOWrapper
@@ -106,6 +107,17 @@ def reading(name: str) -> Iterator[Callable[[float], object]]:
     with bar:
         task = bar.add_task(name, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """Collect warnings as notes, once each; they are complete at the end."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield notes
+    told = [w for w in caught if issubclass(w.category, UserWarning)]
+    notes += dict.fromkeys(f"Note: {w.message}" for w in told)
 
 
 @contextmanager

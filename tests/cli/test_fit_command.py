@@ -143,6 +143,10 @@ def test_informed_models_need_the_traits_of_new_people(folder):
     whole = call("predict", "model.skops", "train.csv", "--output", "out.csv")
     assert whole.exit_code == 0, whole.stderr
     assert len(pd.read_csv("out.csv")) == 400
+    assert "Note" not in whole.stderr
+    applicants(20).assign(sex="W").to_csv("new.csv", index=False)
+    other = call("predict", "model.skops", "new.csv", "--output", "out.csv")
+    assert "20 of 20 people have a 'sex' that the fit did not have" in other.stderr
 
 
 WRONG = [

@@ -1,5 +1,7 @@
 """Sensitive features in any form become memberships with names."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,8 +14,9 @@ from fairret.estimator.traits import (
     fit_traits,
     read_traits,
     take_columns,
+    warn_of_strangers,
 )
-from fairret.sensitive import Binned, Intersection
+from fairret.sensitive import Binned, Categorical, Intersection
 
 SEX = ["f", "m", "m", "f", "m"]
 AGE = [20, 40, 60, 30, 50]
@@ -60,6 +63,26 @@ def test_unseen_group_is_in_no_group():
     traits = fit_traits(None, {"sex": SEX}, 5)
     new = read_traits(traits.encoder, {"sex": ["x", "m", None]}, 3)
     np.testing.assert_array_equal(new, [[0, 0], [0, 1], [np.nan, np.nan]])
+
+
+def test_group_that_the_fit_did_not_have_is_warned_of():
+    traits = fit_traits(None, {"sex": SEX}, 5)
+    known = read_traits(traits.encoder, {"sex": ["m", None]}, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_strangers(None, traits.encoder, known, stacklevel=1)
+    new = read_traits(traits.encoder, {"sex": ["F", "m", "x"]}, 3)
+    words = r"^2 of 3 people have a 'sex' that the fit did not .*'sex=f', 'sex=m'"
+    with pytest.warns(UserWarning, match=words):
+        warn_of_strangers(None, traits.encoder, new, stacklevel=1)
+
+
+def test_value_outside_named_categories_is_not_warned_of():
+    sensitive = [Categorical("sex", categories=["f", "m"])]
+    traits = fit_traits(sensitive, {"sex": ["f", "m", "x", "f", "m"]}, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_strangers(sensitive, traits.encoder, traits.sens, stacklevel=1)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,7 @@ from fairret.cli.options import (
 )
 from fairret.cli.saved import SavedModel, check_name, dump_model
 from fairret.cli.table import TEXT, CsvFormat, read_table
-from fairret.console import emit, error_exit, steps
+from fairret.console import emit, error_exit, noted, steps
 from fairret.control.find import BAND
 from fairret.errors import ArgumentError, FairretError, ToleranceError
 from fairret.sensitive import Binned, Categorical
@@ -137,8 +136,7 @@ def command(
         for name, share in (("confidence", confidence), ("threshold", threshold)):
             if share is not None:
                 check_share(name, share)
-        with steps() as step, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with steps() as step, noted() as notes:
             step(f"Reading {data.name}")
             written = CsvFormat(
                 read_delimiter(delimiter), encoding, decimal, tuple(missing or ())
@@ -187,7 +185,7 @@ def command(
                 page.to_html(report)
             if model is not None and content is not None:
                 write_whole(model, content)
-        emit("\n\n".join((*rows.notes, *_told(caught), text)))
+        emit("\n\n".join((*rows.notes, *notes, text)))
         for what, target in (("Model", model), ("Report", report)):
             if target is not None:
                 typer.echo(f"{what} written to {target}", err=True)
@@ -206,12 +204,6 @@ def _classifier(notion: Texts, **options: object) -> ToleranceClassifier:
 
     named = {} if not notion else {"notion": notion[0] if not notion[1:] else notion}
     return ToleranceClassifier(**named, **options)  # type: ignore[arg-type]
-
-
-def _told(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """List what there was to warn of, once each."""
-    told = [w for w in caught if issubclass(w.category, UserWarning)]
-    return list(dict.fromkeys(f"Note: {w.message}" for w in told))
 
 
 def _describe(classifier: ToleranceClassifier) -> str:

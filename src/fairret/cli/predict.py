@@ -19,7 +19,7 @@ from fairret.cli.options import (
 )
 from fairret.cli.saved import read_model
 from fairret.cli.table import CsvFormat, Table, copy_table, read_table
-from fairret.console import error_exit, steps
+from fairret.console import error_exit, noted, steps
 from fairret.errors import ArgumentError, FairretError
 
 
@@ -47,7 +47,7 @@ def command(
             raise ArgumentError(
                 "`--name` must not be 'margin', which is another column of the output."
             )
-        with steps() as step:
+        with steps() as step, noted() as notes:
             step(f"Reading {model.name}")
             saved = read_model(model)
             step(f"Reading {data.name}")
@@ -61,7 +61,7 @@ def command(
             added = {name: decided.label, "margin": decided.margin}
             frame = copy_table(data, written).assign(**added)
             write_whole(output, _content(frame, output))
-        for note in saved.notes(table):
+        for note in (*saved.notes(table), *notes):
             typer.echo(note, err=True)
         yes = float((decided.margin > 0).mean()) if len(frame) else 0.0
         typer.echo(

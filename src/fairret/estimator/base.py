@@ -39,6 +39,7 @@ from fairret.estimator.traits import (
     known_traits,
     listed,
     read_traits,
+    warn_of_strangers,
 )
 from fairret.sensitive import SensitiveEncoder
 from fairret.sensitive.resolve import TraitLike, column_names
@@ -228,7 +229,9 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
                 "`sensitive_features`."
             )
         table = self._table(X, sensitive_features)
-        return read_traits(self.encoder_, table, _num_samples(X))
+        sens = read_traits(self.encoder_, table, _num_samples(X))
+        warn_of_strangers(self.sensitive, self.encoder_, sens, stacklevel=4)
+        return sens
 
     def _table(self, X: Any, sensitive_features: Any) -> Any:
         """Find the columns of traits, in `sensitive_features` or in `X`."""

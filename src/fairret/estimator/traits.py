@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -108,6 +109,29 @@ def read_traits(encoder: SensitiveEncoder, table: Table, n: int) -> Numbers:
             f"`sensitive_features` must have {n} rows, as many as `X`; got {len(sens)}."
         )
     return sens
+
+
+def warn_of_strangers(
+    sensitive: TraitLike | Iterable[TraitLike] | None,
+    encoder: SensitiveEncoder,
+    sens: Numbers,
+    stacklevel: int,
+) -> None:
+    """Warn of people with a value that the fit did not have, such as another spelling.
+
+    Not where the fit names its categories: other values are then meant to be left out.
+    """
+    chosen = [x for x in listed(sensitive) if getattr(x, "categories", None)]
+    for trait, own in encoder.traits.items():
+        count = int((sens[:, own] == 0).all(1).sum())
+        if len(own) > 1 and count and trait not in column_names(chosen):
+            warnings.warn(
+                f"{count:,} of {len(sens):,} people have a {trait!r} that the fit did "
+                "not have; the decision is that of people in none of its groups. The "
+                f"fit had {listing([encoder.names[k] for k in own])}: write values as "
+                "there.",
+                stacklevel=stacklevel + 1,
+            )
 
 
 @contextmanager
