@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fairret.lab.dataset import TITLES as DATASETS
+from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.differences import Difference, compare_volumes
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.experiment.hypervolume import VIEWS, Volume, volumes
@@ -39,6 +40,7 @@ class Numbers:
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
             *("runs", "seeds", "verdict_table", "has", "floor_of", "cost"),
             *("one_view_table", "largest_difference", "within", "partial_runs"),
+            "planned_runs",
             *("rows", "slower", "beyond"),
         )
         return {name: getattr(self, name) for name in names}
@@ -208,6 +210,11 @@ class Numbers:
         """Count the runs of a table that is not complete yet."""
         path = self.folder / "partial" / f"{name}.parquet"
         return f"{len(self._read(path)):,}" if path.exists() else "0"
+
+    def planned_runs(self, name: str = "trade_offs") -> str:
+        """Count the runs of an experiment."""
+        path = Path(__file__).with_name(f"{name}.toml")
+        return f"{len(list_runs(read_experiment(path))):,}"
 
     def one_view_table(self, table: str, methods: Iterable[str], view: str) -> str:
         """Rows of one view, one per dataset and notion, a column per method."""

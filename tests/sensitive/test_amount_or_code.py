@@ -97,7 +97,7 @@ def test_a_csv_file_has_no_types_so_numerals_are_numbers(name, tmp_path):
     if "numerals" in name or "declared" in name:
         expected = by_encoder(pd.to_numeric(frame["x"].astype(str)))
     found = by_audit(tmp_path / "people.csv")
-    if expected is not None:  # 1 and 1.0 are the same category
+    if name == "12 fractions":  # 1.0 beside 1.125
         found = tuple(x.removesuffix(".0") for x in found)
     assert found == expected
 

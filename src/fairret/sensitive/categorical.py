@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairret.errors import DtypeError, RangeError
-from fairret.sensitive.coded import listing, sort_values, text
+from fairret.sensitive.coded import listing, sort_values, texts
 from fairret.sensitive.column import Column, ColumnName
 from fairret.sensitive.frame import Block, Frame
 from fairret.sensitive.trait import ColumnTrait, Encoding, Rules, check_column_name
@@ -80,7 +80,7 @@ class Categorical(ColumnTrait):
                 f"{len(values)} in {len(coded)} rows. It may be an identifier: remove "
                 "it, cut numbers with `Binned`, or raise `max_categories`."
             )
-        names = tuple(f"{self.column}={text(value)}" for value in values)
+        names = tuple(f"{self.column}={value}" for value in texts(values))
         return FittedCategorical(names, self.column, values, rules)
 
 

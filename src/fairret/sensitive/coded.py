@@ -11,6 +11,7 @@ holds numbers if every value can be read as one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 from functools import cached_property
@@ -27,6 +28,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 MOST_CODES = 20  # numbers with more distinct values are an amount
 LARGEST_WHOLE = 2**53  # float64 merges whole numbers beyond it
+POINT_ZERO = re.compile(r"-?(0|[1-9]\d*)\.0")
 
 
 class Coded:
@@ -179,6 +181,16 @@ def text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
+
+
+def texts(values: Sequence[object]) -> list[str]:
+    """Write values as parts of names: "1.0" as "1" if all of a text column end so.
+
+    A CSV file has such text where pandas wrote whole numbers with gaps.
+    """
+    if all(isinstance(v, str) and POINT_ZERO.fullmatch(v) for v in values):
+        return [str(v).removesuffix(".0") for v in values]
+    return [text(v) for v in values]
 
 
 def plain_text(value: Hashable) -> str:
