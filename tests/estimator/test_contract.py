@@ -142,6 +142,7 @@ def test_weights_are_routed_to_a_pipeline_that_asks_for_them(people):
     assert more > plain.predict_proba(people.X)[:, 1].mean() + 0.1
 
 
+@pytest.mark.filterwarnings("ignore:.*people have a 'sex' that the fit did not have")
 def test_groups_that_vanish_in_a_fold_are_in_no_group(people):
     """A category of three people is not in every fold of a search."""
     sex = pd.Series(people.sex, dtype=object)

@@ -1,5 +1,7 @@
 """Tables become numbers, whatever library they come from."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -109,3 +111,14 @@ def test_missing_category_may_have_its_own_column():
     new = pd.DataFrame({"job": ["pilot", None], "town": [None, "a"]})
     expected = [[0, 0, 0, 0, 0], [0, 0, 1, 1, 0]]
     np.testing.assert_array_equal(encoder.transform(new), expected)
+
+
+def test_column_of_unknown_values_is_warned_of():
+    known = pd.DataFrame({"job": ["clerk", "cook", None]})
+    encoder = TableEncoder().fit(known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.transform(pd.DataFrame({"job": ["cook", "smith", None]}))
+        encoder.transform(pd.DataFrame({"job": [None, None]}))
+    with pytest.warns(UserWarning, match="No value of column 'job' .*'CLERK'"):
+        encoder.transform(known.assign(job=known["job"].str.upper()))

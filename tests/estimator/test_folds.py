@@ -95,3 +95,21 @@ def test_weights_of_one_are_left_out():
     assert fit_weighted(Weighed(), X, y, np.ones(4)).weight_ is None
     given = np.array([1.0, 2.0, 1.0, 1.0])
     assert fit_weighted(Weighed(), X, y, given).weight_ is given
+
+
+def test_generator_of_folds_is_refused_before_it_is_empty():
+    X, y = np.zeros((6, 1)), np.array([0, 1] * 3)
+    folds = KFold(2).split(X, y)
+    with pytest.raises(RangeError, match=r"Pass `list\(…\)`"):
+        deal_folds(folds, X, y, 0)
+    assert len(deal_folds(list(folds), X, y, 0)) == 2
+
+
+def test_labels_of_probabilities_are_those_of_the_fit():
+    X, y = np.zeros((6, 1)), np.array([0, 1] * 3)
+    model = DummyClassifier().fit(X, y)
+    with pytest.raises(RangeError, match=r"one of them 'yes'; got those of 0, 1\. The"):
+        positive_share(model, X, np.str_("yes"))
+    del model.classes_
+    with pytest.raises((RangeError, AttributeError), match="classes_"):
+        positive_share(model, X, 1)

@@ -72,3 +72,23 @@ def test_report_names_a_yes_that_is_not_spelled_like_one(people):
     assert found.report_.startswith("A yes is 'not'.\nThe tolerance")
     found.fit(people.X, people.y, sensitive_features=people.S)
     assert found.report_.startswith("The tolerance")
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([True, False, True], dtype=object),
+        pd.Series([True, False, True], dtype="boolean"),
+        pd.Series([True, False, True], dtype=object),
+    ],
+    ids=["object", "nullable", "series of objects"],
+)
+def test_true_and_false_are_labels_in_any_form(y):
+    labels = read_labels(y)
+    assert labels.classes.dtype == bool
+    np.testing.assert_array_equal(labels.binary, [1, 0, 1])
+
+
+def test_missing_truth_is_refused():
+    with pytest.raises(RangeError, match="got none in 1 of 3 rows"):
+        read_labels(pd.Series([True, None, False], dtype="boolean"))

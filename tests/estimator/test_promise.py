@@ -11,6 +11,7 @@ from jsonschema import validate
 from estimator.conftest import quick
 from fairret.auditing.plain import schema
 from fairret.auditing.promise import Promise, Reached
+from fairret.control import Tolerance
 from pages import assert_fits, browser, read_strictly
 
 
@@ -77,7 +78,7 @@ def test_notion_that_is_no_default_comes_first(people):
 def test_missed_tolerance_is_an_alarm(fitted, people, new):
     """A rule for 10% on other people, who are judged by 2%."""
     model = quick().fit(people.X, people.y, sensitive_features=people.S)
-    model.set_params(max_violation=0.02)
+    model._stated = model._stated._replace(tolerance=Tolerance(0.02))
     audit = model.audit(new.X, new.y, sensitive_features=new.S)
     assert not audit.promise.met
     assert audit.promise.curve is None

@@ -86,6 +86,15 @@ def test_other_types_must_be_trusted(people, tmp_path):
     )
 
 
+def test_groups_may_be_intervals(people, tmp_path):
+    groups = pd.cut(people.X["skill"], [-9, 0, 9]).rename("level")
+    classifier = quick(max_violation=0.9).fit(
+        people.X, people.y, sensitive_features=groups
+    )
+    again = load(save(classifier, tmp_path / "model.skops"))
+    assert again.encoder_.names == ("level=(-9, 0]", "level=(0, 9]")
+
+
 def test_what_cannot_be_saved_leaves_no_file(people, tmp_path):
     model = make_pipeline(FunctionTransformer(lambda x: x), LogisticRegression())
     classifier = quick(estimator=model)

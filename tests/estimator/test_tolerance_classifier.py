@@ -277,6 +277,31 @@ def test_promise_holds_for_the_certificate():
     assert classifier.certificate_.fitted
 
 
+def test_another_tolerance_keeps_the_confidence():
+    people = People(3000, seed=4)
+    classifier = quick(informed=True, max_violation=0.2, confidence=0.9)
+    classifier.fit(people.X, people.y, sensitive_features=people.S)
+    classifier.set_tolerance(0.25)
+    assert classifier.confidence == classifier.certificate_.confidence == 0.9
+    assert classifier.certificate_.bound <= 0.25
+    held_out = {"sensitive_features": people.S}
+    assert classifier.certify(people.X, people.y, **held_out).confidence == 0.9
+    assert classifier.set_tolerance(0.25, confidence=None).confidence is None
+    assert classifier.certificate_.confidence == 0.95
+
+
+def test_options_that_are_set_later_leave_the_fitted_rule_alone(people):
+    classifier = quick(max_violation=0.2).fit(
+        people.X, people.y, sensitive_features=people.S
+    )
+    decisions = classifier.predict(people.X)
+    classifier.set_params(max_violation=0.5, pos_label="no", notion="tpr")
+    np.testing.assert_array_equal(classifier.predict(people.X), decisions)
+    assert classifier.tradeoff_.at(0.2, "blind") is classifier.solution_
+    found = classifier.certify(people.X, people.y, sensitive_features=people.S)
+    assert "(pr)" in str(found)
+
+
 @pytest.mark.parametrize("informed", [False, True], ids=["blind", "informed"])
 def test_fitted_rule_is_the_one_on_the_curve(informed):
     people = People(1000, seed=4)

@@ -10,6 +10,7 @@ import pytest
 from fairret.errors import RangeError, ShapeError
 from fairret.estimator.traits import (
     as_table,
+    check_rows,
     drop_columns,
     fit_traits,
     read_traits,
@@ -77,6 +78,13 @@ def test_group_that_the_fit_did_not_have_is_warned_of():
         warn_of_strangers(None, traits.encoder, new, stacklevel=1)
 
 
+def test_trait_that_nobody_has_is_warned_of():
+    traits = fit_traits(None, {"sex": SEX, "age": SEX}, 5)
+    new = read_traits(traits.encoder, {"sex": [None] * 3, "age": ["f", "m", None]}, 3)
+    with pytest.warns(UserWarning, match=r"^None of the 3 people has a 'sex'"):
+        warn_of_strangers(None, traits.encoder, new, stacklevel=1)
+
+
 def test_value_outside_named_categories_is_not_warned_of():
     sensitive = [Categorical("sex", categories=["f", "m"])]
     traits = fit_traits(sensitive, {"sex": ["f", "m", "x", "f", "m"]}, 5)
@@ -116,3 +124,11 @@ def test_bad_traits_are_refused():
     traits = fit_traits(None, {"sex": SEX}, 5)
     with pytest.raises(ShapeError, match="must have 2 rows"):
         read_traits(traits.encoder, {"sex": SEX}, 2)
+
+
+def test_columns_of_a_mapping_have_the_order_of_the_features():
+    X = pd.DataFrame({"age": AGE})
+    sex = pd.Series(SEX)
+    check_rows(X, {"sex": sex, "race": SEX})
+    with pytest.raises(RangeError, match="in another order"):
+        check_rows(X, {"race": SEX, "sex": sex[::-1]})

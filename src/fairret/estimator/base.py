@@ -79,6 +79,7 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[np.generic]
     encoder_: SensitiveEncoder
+    _positive: int  # which of the classes is a yes
 
     # Routing passes these on unless a user says otherwise.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
@@ -133,11 +134,6 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
         found = self.predict(X, sensitive_features=own)
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
-    @property
-    def _positive(self) -> int:
-        """Which of the classes is a yes."""
-        return 1 if self.pos_label is None else int(self.classes_[1] == self.pos_label)
-
     def _read_margin(self, X: Any, sensitive_features: Any) -> Numbers:
         X = self._read_features(X)
         sens = self._read_sens(X, sensitive_features)
@@ -179,6 +175,7 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
         table = self._table(X, sensitive_features)
         if further:
             traits = known_traits(self.encoder_, table, n)
+            self._warn_of_strangers(traits.sens)
         else:
             traits = fit_traits(self.sensitive, table, n)
         return FitData(
@@ -194,6 +191,8 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
         """Check new features against those of the fit."""
         check_is_fitted(self)
         X = self._as_features(X)
+        if not _num_samples(X):
+            raise RangeError("`X` must have at least one row; got none.")
         return validate_data(self, X, reset=False, skip_check_array=True)
 
     def _as_features(self, X: Any) -> Any:
@@ -230,8 +229,11 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
             )
         table = self._table(X, sensitive_features)
         sens = read_traits(self.encoder_, table, _num_samples(X))
-        warn_of_strangers(self.sensitive, self.encoder_, sens, stacklevel=4)
+        self._warn_of_strangers(sens)
         return sens
+
+    def _warn_of_strangers(self, sens: Numbers) -> None:
+        warn_of_strangers(self.sensitive, self.encoder_, sens, stacklevel=4)
 
     def _table(self, X: Any, sensitive_features: Any) -> Any:
         """Find the columns of traits, in `sensitive_features` or in `X`."""
@@ -255,7 +257,7 @@ class TraitClassifier(ClassifierMixin, BaseEstimator):
         """Replace all that an earlier fit has left."""
         for name in [name for name in vars(self) if _is_fitted_name(name)]:
             delattr(self, name)
-        self.classes_ = data.labels.classes
+        self.classes_, self._positive = data.labels.classes, data.labels.positive
         self.encoder_ = data.traits.encoder
         self._in_features = in_features
         for name, value in {**data.shape, **fitted}.items():

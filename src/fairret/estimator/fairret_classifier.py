@@ -308,7 +308,9 @@ class FairretClassifier(RuleClassifier):
     def _store_alone(self, data: Any, in_features: bool, models: NetworkModels) -> None:
         """Store a network whose scores decide at ½."""
         rule = LinearRule(self.threshold, 0.0, np.zeros(1), np.zeros(1))
-        self._store(data, in_features, models_=models, rule_=rule, _rows=None)
+        self._store(
+            data, in_features, models_=models, rule_=rule, _rows=None, _stated=None
+        )
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)
@@ -362,6 +364,11 @@ class FairretClassifier(RuleClassifier):
         if self.early_stopping:
             given = self.validation_fraction
             share = check_number("validation_fraction", given, 0, 1, above=True)
+        if self.confidence is not None and not self._has_tolerance():
+            raise ParameterError(
+                f"`confidence` is that of a tolerance; got {self.confidence!r} without "
+                "one. Pass `max_violation`, `max_difference` or `min_ratio` too."
+            )
         self._term(1)  # so that a wrong name is an error now
         strength = self._strength()
         return Recipe(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -102,6 +103,8 @@ class TableEncoder(BaseEstimator):
                 width = len(categories) + gap
                 none = len(categories) if gap else -1  # the code of a missing value
                 codes = np.array([*places, none], dtype=np.intp)[coded.codes]
+                if len(places) > 1 and max(places) < 0:
+                    _warn_of_values(name, coded.categories, categories)
                 blocks.append(np.eye(width + 1)[codes, :-1])
         return _check_finite(np.concatenate(blocks, axis=1))
 
@@ -117,6 +120,18 @@ class TableEncoder(BaseEstimator):
         if array.dtype.kind not in "biuf":
             return None
         return _check_finite(array.astype(np.float64))
+
+
+def _warn_of_values(
+    name: Hashable, found: Sequence[Hashable], known: Sequence[Hashable]
+) -> None:
+    """Warn of a column that has nothing in common with that of the fit."""
+    warnings.warn(
+        f"No value of column {name!r} of `X` is known from the fit, which had "
+        f"{listing(known, 4)}; got {listing(found, 4)}. They count as missing: write "
+        "values as there.",
+        stacklevel=2,
+    )
 
 
 class Standardiser(BaseEstimator):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fairret.errors import RangeError
 from fairret.estimator.features import Numbers
+from fairret.sensitive.coded import listing
 
 Rows: TypeAlias = NDArray[np.intp]
 Folds: TypeAlias = list[tuple[Rows, Rows]]  # to fit on, to score
@@ -33,6 +34,11 @@ def deal_folds(cv: Any, X: Any, y: NDArray[np.generic], random_state: Any) -> Fo
     Raises:
         RangeError: If a row is scored never, or twice.
     """
+    if hasattr(cv, "__next__"):
+        raise RangeError(
+            "`cv` must be usable more than once; got a generator, which the first fit "
+            "empties. Pass `list(…)` of it."
+        )
     if isinstance(cv, int):
         cv = StratifiedKFold(cv, shuffle=True, random_state=random_state)
     folds = [
@@ -105,11 +111,18 @@ def positive_share(model: Any, X: Any, positive: object) -> Numbers:
         RangeError: If the model has not seen both classes, or gives no probabilities.
     """
     p = np.asarray(model.predict_proba(X), dtype=np.float64)
-    classes = list(model.classes_)
+    known = getattr(model, "classes_", None)
+    if known is None:
+        raise RangeError(
+            "`estimator` must have `classes_`, the labels that its probabilities "
+            f"belong to; got {type(model).__name__} without. Set them after fitting."
+        )
+    classes = list(known)
     if positive not in classes or p.ndim != 2 or p.shape[1] != 2:
         raise RangeError(
-            f"`estimator` must have probabilities of two classes, one of them "
-            f"{positive!r}; got those of {classes}. Every fold needs rows of both."
+            "`estimator` must have probabilities of two classes, one of them "
+            f"{listing([positive])}; got those of {listing(classes)}. The labels must "
+            "be those that it was fitted with, and every fold needs rows of both."
         )
     eta = p[:, classes.index(positive)]
     if not np.isfinite(eta).all():

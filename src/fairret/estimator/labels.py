@@ -47,9 +47,11 @@ def read_labels(
         raise RangeError(
             "This estimator requires y to be passed, but the target y is None."
         )
-    given = column_or_1d(y, warn=True)
-    assert_all_finite(given, input_name="y")
+    given = column_or_1d(_with_objects(y), warn=True)
     _check_missing(given)
+    assert_all_finite(given, input_name="y")
+    if given.dtype.kind == "O" and all(isinstance(x, bool | np.bool_) for x in given):
+        given = given.astype(bool)
     kind = type_of_target(given, input_name="y", raise_unknown=True)
     classes = np.unique(given)
     if known is not None:
@@ -80,6 +82,12 @@ def read_labels(
         positive = places[0]
     binary = (given == classes[positive]).astype(np.float64)
     return Labels(classes, positive, given, binary)
+
+
+def _with_objects(y: Any) -> Any:
+    """Read nullable true and false of pandas, of which NumPy makes numbers."""
+    nullable = str(getattr(y, "dtype", "")) in ("boolean", "bool[pyarrow]")
+    return y.to_numpy(dtype=object) if nullable else y
 
 
 def _check_missing(given: NDArray[np.generic]) -> None:

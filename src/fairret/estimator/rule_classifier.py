@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -106,7 +106,7 @@ class RuleClassifier(TraitClassifier):
         *,
         max_difference: float | None = None,
         min_ratio: float | None = None,
-        confidence: float | None = None,
+        confidence: float | Literal["same"] | None = "same",
     ) -> Self:
         """State another tolerance: only the rule changes, no model is fitted.
 
@@ -114,7 +114,7 @@ class RuleClassifier(TraitClassifier):
             max_violation: As in the constructor.
             max_difference: As in the constructor.
             min_ratio: As in the constructor.
-            confidence: As in the constructor.
+            confidence: As in the constructor; by default it stays as it is.
 
         Raises:
             ArgumentError: If there is no tolerance, or more than one.
@@ -122,12 +122,14 @@ class RuleClassifier(TraitClassifier):
         """
         rows = self._fit_rows("set_tolerance")
         tolerance = Tolerance(max_violation, max_difference, min_ratio)
-        stated = self._setting()._replace(tolerance=tolerance, confidence=confidence)
+        fitted = self._fitted_setting()
+        wanted = fitted.confidence if confidence == "same" else confidence
+        stated = fitted._replace(tolerance=tolerance, confidence=wanted)
         solution = rows.solve(stated)
         self._check(solution)
         self.max_violation, self.max_difference = max_violation, max_difference
-        self.min_ratio, self.confidence = min_ratio, confidence
-        self._take(solution)
+        self.min_ratio, self.confidence = min_ratio, wanted
+        self._take(solution, stated)
         return self
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Numbers:
@@ -164,7 +166,7 @@ class RuleClassifier(TraitClassifier):
         """
         held_out = self._read_held_out(X, y, sensitive_features, sample_weight)
         X, labels, weight, table, sens = held_out
-        setting = self._setting()
+        setting = self._fitted_setting()
         plain = self.models_.score_alone(X, sens) > self.rule_.threshold
         decisions = self._decide(*held_out)
         names, traits = self.encoder_.names, self.encoder_.traits
@@ -174,7 +176,7 @@ class RuleClassifier(TraitClassifier):
                 Measured(sens, labels.binary, weight, names, traits),
                 setting.statistic,
                 setting.tolerance,
-                self._certify(decisions, held_out, self.confidence or CONFIDENCE),
+                self._certify(decisions, held_out),
                 plain=plain,
                 decisions=decisions,
                 groups=self.groups_,
@@ -198,7 +200,7 @@ class RuleClassifier(TraitClassifier):
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
-        confidence: float = CONFIDENCE,
+        confidence: float | None = None,
     ) -> Certificate:
         """Bound the violation in the population from new people.
 
@@ -207,21 +209,24 @@ class RuleClassifier(TraitClassifier):
             y: Their labels.
             sensitive_features: Their traits, also for a blind classifier.
             sample_weight: Weights of rows.
-            confidence: Of the bounds.
+            confidence: Of the bounds; by default that of the tolerance, or 0.95.
         """
         held_out = self._read_held_out(X, y, sensitive_features, sample_weight)
         return self._certify(self._decide(*held_out), held_out, confidence)
 
     def _certify(
-        self, decisions: Numbers, held_out: HeldOut, confidence: float
+        self, decisions: Numbers, held_out: HeldOut, confidence: float | None = None
     ) -> Certificate:
         _, labels, weight, _, sens = held_out
+        setting = self._fitted_setting()
+        if confidence is None:
+            confidence = setting.confidence or CONFIDENCE
         return certificate(
             decisions,
             sens,
             labels.binary,
-            notion=find_notion(self.notion),
-            kind=self._setting().tolerance.kind,
+            notion=setting.statistic,
+            kind=setting.tolerance.kind,
             weight=weight,
             names=self.encoder_.names,
             traits=self.encoder_.traits,
@@ -238,7 +243,8 @@ class RuleClassifier(TraitClassifier):
     def tradeoff_(self) -> Tradeoff:
         """What other tolerances would cost, on the rows of the fit."""
         rows = self._fit_rows("tradeoff_")
-        return _find_tradeoff(rows, self._setting(), self._solution, self._reports)
+        setting = self._fitted_setting()
+        return _find_tradeoff(rows, setting, self._solution, self._reports)
 
     @property
     def audit_(self) -> Audit:
@@ -250,7 +256,7 @@ class RuleClassifier(TraitClassifier):
 
     def _audit_fit(self, *, favourable: bool) -> Audit:
         """Audit the rows of the fit; a yes may be a harm."""
-        rows, setting = self._rows, self._setting()
+        rows, setting = self._rows, self._fitted_setting()
         return rows.audit(
             self._solution,
             self.certificate_,
@@ -279,6 +285,7 @@ class RuleClassifier(TraitClassifier):
         weight = read_weights(sample_weight, labels)
         table = self._table(X, sensitive_features)
         sens = read_traits(self.encoder_, table, len(labels.given))
+        self._warn_of_strangers(sens)
         return HeldOut(self._drop_traits(X), labels, weight, table, sens)
 
     def _setting(self) -> Setting:
@@ -296,6 +303,11 @@ class RuleClassifier(TraitClassifier):
             self.adapt,
             self.confidence,
         )
+
+    def _fitted_setting(self) -> Setting:
+        """The options that the rule was solved with, even if others are set now."""
+        stated: Setting | None = getattr(self, "_stated", None)
+        return self._setting() if stated is None else stated
 
     def _fit_rule(
         self,
@@ -319,7 +331,7 @@ class RuleClassifier(TraitClassifier):
         self._check(solution, stacklevel=4)
         rows.warn_of_extremes(solution)
         self._store(data, in_features, models_=models, _rows=rows)
-        self._take(solution)
+        self._take(solution, setting)
 
     def _check(self, solution: Solution, stacklevel: int = 3) -> None:
         """Refuse a tolerance that is out of reach; warn of one that was missed."""
@@ -329,13 +341,13 @@ class RuleClassifier(TraitClassifier):
         if solution.status == "missed":
             warnings.warn(said, ConvergenceWarning, stacklevel=stacklevel)
 
-    def _take(self, solution: Solution) -> None:
-        """Store a rule."""
-        self._solution = solution
+    def _take(self, solution: Solution, setting: Setting) -> None:
+        """Store a rule, and what was asked of it."""
+        self._solution, self._stated = solution, setting
         self._reports: dict[str, object] = {}
         self.rule_ = LinearRule.read(solution.rule)
         self.status_, self.groups_ = solution.status, solution.groups
-        self.certificate_ = solution.certify_fit(self.confidence or CONFIDENCE)
+        self.certificate_ = solution.certify_fit(setting.confidence or CONFIDENCE)
         positive = self.classes_[self._positive]
         unclear = isinstance(positive, str) and positive.lower() not in YES
         said = f"A yes is {str(positive)!r}.\n" if unclear else ""
@@ -354,5 +366,5 @@ class RuleClassifier(TraitClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        people = ("_rows", "_solution", "_reports")
-        return {name: value for name, value in state.items() if name not in people}
+        gone = ("_rows", "_solution", "_reports", "_stated")  # the people of the fit
+        return {name: value for name, value in state.items() if name not in gone}

@@ -19,6 +19,7 @@ TRUSTED = re.compile(
     r"fairret\.(control|estimator|sensitive)\.(\w+\.)+_?[A-Z]\w*"
     r"|sklearn\.ensemble\._hist_gradient_boosting\.predictor\.TreePredictor"
     r"|sklearn\.tree\._tree\.Tree"
+    r"|pandas(\._libs\.interval)?\.Interval"
 )
 
 

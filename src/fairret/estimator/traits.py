@@ -120,9 +120,16 @@ def warn_of_strangers(
     """Warn of people with a value that the fit did not have, such as another spelling.
 
     Not where the fit names its categories: other values are then meant to be left out.
+    Also warn if nobody has a value.
     """
     chosen = [x for x in listed(sensitive) if getattr(x, "categories", None)]
     for trait, own in encoder.traits.items():
+        if len(sens) > 1 and np.isnan(sens[:, own]).all():
+            warnings.warn(
+                f"None of the {len(sens):,} people has a {trait!r}: all values are "
+                "missing.",
+                stacklevel=stacklevel + 1,
+            )
         count = int((sens[:, own] == 0).all(1).sum())
         if len(own) > 1 and count and trait not in column_names(chosen):
             warnings.warn(
@@ -200,18 +207,24 @@ def check_rows(X: Any, sensitive_features: Any) -> None:
             )
     if hasattr(data, "columns"):
         check_frame("sensitive_features", data)
-    one: Any = getattr(X, "index", None)
-    other: Any = getattr(data, "index", None)
-    if not (hasattr(one, "equals") and hasattr(other, "equals")):
-        return
-    if one.equals(other) or len(one) != len(other) or not one.is_unique:
-        return
-    if other.isin(one).all() and other.is_unique:
+    parts = data.values() if isinstance(data, Mapping) else [data]
+    if any(_is_reordered(X, part) for part in parts):
         raise RangeError(
             "`sensitive_features` has the index of `X` in another order, and rows are "
             "matched by position. Pass `sensitive_features.loc[X.index]`; or, if the "
             "rows are in the right order, call `reset_index(drop=True)` on both."
         )
+
+
+def _is_reordered(X: Any, data: Any) -> bool:
+    """Whether two frames have the same index of pandas in another order."""
+    one: Any = getattr(X, "index", None)
+    other: Any = getattr(data, "index", None)
+    if not (hasattr(one, "equals") and hasattr(other, "equals")):
+        return False
+    if one.equals(other) or len(one) != len(other) or not one.is_unique:
+        return False
+    return bool(other.isin(one).all() and other.is_unique)
 
 
 def as_table(sensitive_features: Any) -> Table:
