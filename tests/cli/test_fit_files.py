@@ -1,5 +1,6 @@
 """Files in other forms, columns that look like others, and what to do about them."""
 
+import json
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -73,6 +74,54 @@ def test_codes_are_text_in_parquet_files_too(tmp_path):
     applicants(30).to_parquet(tmp_path / "t.parquet")
     frame = read_table(tmp_path / "t.parquet", CsvFormat(), {"plz": "text"}).frame
     assert frame["plz"].tolist() == [str(x) for x in applicants(30)["plz"]]
+
+
+CELLS = {  # as written, and as read
+    "text": (["NA", "EU", "None", "", " ", "?"], ["NA", "EU", "None", *3 * [None]]),
+    "numbers": (["1.5", "NA", "", " ", "null", "?"], [1.5, *5 * [None]]),
+    "commas": (["1,5", "NA", "", " ", "null", "?"], [1.5, *5 * [None]]),
+    "codes": (["01", "NA", "", " ", "02", "?"], ["01", "NA", None, None, "02", None]),
+    "truth": (["True", "FALSE", "", "?", "", ""], [True, False, *4 * [None]]),
+    "truth or NA": (["True", "", "NA", "", "", ""], ["True", None, "NA", *3 * [None]]),
+}
+
+
+@pytest.mark.parametrize("column", CELLS)
+def test_only_empty_cells_and_named_words_are_missing_in_text(column, tmp_path):
+    cells, values = CELLS[column]
+    lines = [f'{column};"{cell}";x' for cell in cells]
+    (tmp_path / "t.csv").write_text("\n".join(["a;b;c", *lines]))
+    decimal = "," if column == "commas" else "."
+    kinds = {"b": "text"} if column == "codes" else None
+    written = CsvFormat(decimal=decimal, missing=("?",))
+    found = read_table(tmp_path / "t.csv", written, kinds).frame["b"]
+    assert found.astype(object).where(found.notna(), None).tolist() == values
+
+
+def test_words_that_mean_missing_do_so_in_parquet_files_too(tmp_path):
+    text = ["NA", "1", "?", ""]
+    kind = pd.Categorical(text)
+    table = pd.DataFrame({"text": text, "number": [1, 2, -9, 4], "kind": kind})
+    table.to_parquet(tmp_path / "t.parquet")
+    frame = read_table(tmp_path / "t.parquet", CsvFormat(missing=("?", "-9"))).frame
+    assert frame["text"].tolist()[:2] == ["NA", "1"]
+    assert frame["number"].tolist()[:2] == [1, 2]
+    assert frame["kind"].tolist()[:2] == ["NA", "1"]
+    assert frame.isna().sum().tolist() == [2, 1, 2]
+
+
+def test_groups_are_those_of_an_audit_and_people_in_none_are_counted(folder):
+    table = applicants()
+    region = np.where(table["sex"] == "Frauen", "NA", "EU").astype(object)
+    region[:50] = ""
+    table.assign(region=region, score=0.5).to_csv("t.csv", index=False)
+    fit = call("fit", "t.csv", *LOAN, "--sensitive", "region", "--model", "m.skops")
+    assert "Note: 50 of 600 rows have no 'region'; they are in none" in fit.stdout
+    columns = ("--score", "score", "--sensitive", "region", "--json")
+    audit = json.loads(call("audit", "t.csv", *columns).stdout)
+    names = read_model(folder / "m.skops").classifier.encoder_.names
+    assert names == ("region=EU", "region=NA")
+    assert audit["settings"]["missing"] == {"region": 50}
 
 
 WRONG = [

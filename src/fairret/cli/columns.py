@@ -70,6 +70,17 @@ def describe_columns(X: Any) -> list[str]:
     return notes
 
 
+def describe_gaps(frame: Any) -> list[str]:
+    """Count the people without a trait."""
+    counts = {column: int(frame[column].isna().sum()) for column in frame.columns}
+    return [
+        f"Note: {count:,} of {len(frame):,} rows have no {column!r}; they are in none "
+        "of its groups."
+        for column, count in counts.items()
+        if count
+    ]
+
+
 def describe_traits(frame: Any) -> list[str]:
     """Name traits that are compared as amounts, not as groups."""
     return [

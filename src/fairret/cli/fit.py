@@ -11,6 +11,7 @@ import typer
 
 from fairret.auditing.report import check_target, write_whole
 from fairret.checks import check_share
+from fairret.cli.cells import TEXT
 from fairret.cli.options import (
     Bins,
     DataFile,
@@ -30,7 +31,7 @@ from fairret.cli.options import (
     read_delimiter,
 )
 from fairret.cli.saved import SavedModel, check_name, dump_model
-from fairret.cli.table import TEXT, CsvFormat, read_table
+from fairret.cli.table import CsvFormat, read_table
 from fairret.console import emit, error_exit, noted, steps
 from fairret.control.find import BAND
 from fairret.errors import ArgumentError, FairretError, ToleranceError

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairret import __version__
+from fairret.cli.cells import NUMBER, TEXT
 from fairret.cli.columns import check_numbers
-from fairret.cli.table import NUMBER, TEXT, Table
+from fairret.cli.table import Table
 from fairret.errors import ArgumentError, DataFileError
 
 if TYPE_CHECKING:

@@ -12,7 +12,13 @@ import numpy as np
 from fairret.auditing.files import CsvSource, open_source
 from fairret.auditing.rows import NO, YES
 from fairret.auditing.source import readable
-from fairret.cli.columns import check_numbers, describe_columns, describe_traits
+from fairret.cli.cells import NUMBER, TEXT, is_number, settle
+from fairret.cli.columns import (
+    check_numbers,
+    describe_columns,
+    describe_gaps,
+    describe_traits,
+)
 from fairret.errors import (
     ArgumentError,
     DataFileError,
@@ -21,8 +27,6 @@ from fairret.errors import (
     missing_extra,
 )
 from fairret.sensitive.coded import listing, plain_text
-
-TEXT, NUMBER = "text", "number"
 
 
 class CsvFormat(NamedTuple):
@@ -112,7 +116,7 @@ class Table:
             )
         used = [c for c in self.frame.columns if c not in {label, *drop, *codes}]
         check_numbers(self.path.name, self.frame[used], self.decimal)
-        if weight is not None and not _is_number(self.frame[weight]):
+        if weight is not None and not is_number(self.frame[weight]):
             raise ArgumentError(
                 f"`--weight` must be a column of numbers; {weight!r} has "
                 f"{listing(self.frame[weight].dropna().unique().tolist())}."
@@ -132,6 +136,7 @@ class Table:
                 f"{self.path.name} must have features besides {', '.join(gone)}."
             )
         notes += describe_columns(X)
+        notes += describe_gaps(frame[list(dict.fromkeys(sensitive))])
         notes += describe_traits(frame[[c for c in sensitive if c not in cuts]])
         return Rows(
             X,
@@ -164,7 +169,7 @@ class Table:
 
     def kinds(self, columns: Any) -> dict[str, str]:
         """Tell columns of numbers from columns of text."""
-        return {str(c): NUMBER if _is_number(columns[c]) else TEXT for c in columns}
+        return {str(c): NUMBER if is_number(columns[c]) else TEXT for c in columns}
 
 
 def read_table(
@@ -185,20 +190,23 @@ def read_table(
         raise ArgumentError(
             f"`--decimal` must be a point or a comma; got {written.decimal!r}."
         )
-    text = [c for c, kind in (kinds or {}).items() if kind == TEXT]
-    frame = _read_frame(
+    kinds = kinds or {}
+    text = [name for name, kind in kinds.items() if kind == TEXT]
+    typed, frame = _read_frame(
         path,
         written,
-        na_values=list(written.missing),
+        na_values=["", *written.missing],
+        keep_default_na=False,
         decimal=written.decimal,
         dtype=dict.fromkeys(text, "str"),
         low_memory=False,
     )
     frame.columns = [str(c) for c in frame.columns]
-    for name in text:  # of Parquet files
-        if name in frame and _is_number(frame[name]):
-            known = frame[name].notna()
-            frame[name] = frame[name].map(plain_text).where(known)
+    for name in frame.columns:
+        kind = kinds.get(name)
+        if kind is None and typed and not is_number(frame[name]):
+            kind = TEXT
+        frame[name] = settle(frame[name], kind, written.missing, written.decimal)
     if not len(frame):
         raise DataFileError(f"{path.name} has no rows.")
     return Table(path, frame, written.decimal)
@@ -206,11 +214,15 @@ def read_table(
 
 def copy_table(path: Path, written: CsvFormat) -> Any:
     """Read a file again with all cells of a CSV file as they are written."""
-    return _read_frame(path, written, dtype=str, na_filter=False)
+    return _read_frame(path, written, dtype=str, na_filter=False)[1]
 
 
-def _read_frame(path: Path, written: CsvFormat, **options: Any) -> Any:
-    """Open a file as an audit does, and read it with pandas."""
+def _read_frame(path: Path, written: CsvFormat, **options: Any) -> tuple[bool, Any]:
+    """Open a file as an audit does, and read it with pandas.
+
+    Returns:
+        Whether the file has types, and the frame.
+    """
     try:
         import pandas as pd
     except ImportError:
@@ -223,11 +235,10 @@ def _read_frame(path: Path, written: CsvFormat, **options: Any) -> Any:
     try:
         with readable(path):
             if not isinstance(source, CsvSource):
-                return pd.read_parquet(path)
+                return True, pd.read_parquet(path)
             with source.open() as (file, _):
-                return pd.read_csv(
-                    file, sep=source.delimiter, encoding="utf-8-sig", **options
-                )
+                options |= {"sep": source.delimiter, "encoding": "utf-8-sig"}
+                return False, pd.read_csv(file, **options)
     except DataFileError:
         raise
     except (ValueError, ImportError) as error:  # of pandas and pyarrow
@@ -235,10 +246,6 @@ def _read_frame(path: Path, written: CsvFormat, **options: Any) -> Any:
         raise DataFileError(
             f"{path.name} cannot be read as a table: {reason}."
         ) from None
-
-
-def _is_number(column: Any) -> bool:
-    return column.dtype.kind in "biuf"
 
 
 def _same_number(value: object, text: str) -> bool:
