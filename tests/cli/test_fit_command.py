@@ -114,12 +114,16 @@ def test_values_that_the_model_does_not_know_are_counted(fitted, tmp_path):
     assert result.stderr.startswith("Note: 1 of 3 rows have a 'code' that is new")
 
 
-def test_models_saved_in_python_decide_too(fitted, tmp_path):
+def test_models_saved_in_python_and_earlier_decide_too(fitted, tmp_path):
     from fairret.estimator import save
+    from fairret.estimator.saving import to_bytes
 
     own = read_model(fitted[0] / "model.skops")
     save(own.classifier, tmp_path / "python.skops")
-    assert read_model(tmp_path / "python.skops").kinds == own.kinds
+    earlier = {"classifier": own.classifier, "kinds": own.kinds, "fairret": "0.2.0"}
+    (tmp_path / "earlier.skops").write_bytes(to_bytes(earlier))
+    for name in ("python.skops", "earlier.skops"):
+        assert read_model(tmp_path / name).kinds == own.kinds
 
 
 def test_codes_of_new_people_are_text_even_if_all_look_like_numbers(fitted, tmp_path):

@@ -167,6 +167,25 @@ def test_codes_amounts_and_stray_words_are_noted():
     assert age.startswith("Note: 'age' has more than 20 numbers and is compared as an")
 
 
+def test_true_and_false_are_numbers_with_gaps_and_without(folder):
+    table = applicants()
+    owner = np.where(table["income"] > 5, "True", "False").astype(object)
+    owner[::7] = ""
+    table.assign(owner=owner).drop(columns="income").to_csv("t.csv", index=False)
+    fit = call("fit", "t.csv", *LOAN, "--sensitive", "sex", "--model", "m.skops")
+    assert fit.exit_code == 0, fit.stderr
+    result = call("predict", "m.skops", "t.csv", "--output", "out.csv")
+    assert result.exit_code == 0, result.stderr
+    model = read_model(folder / "m.skops")
+    assert model.kinds["owner"] == "number"
+    frame = pd.read_csv("t.csv")
+    expected = model.classifier.predict(frame[["plz", "age", "owner"]])
+    assert pd.read_csv("out.csv")["decision"].tolist() == expected.tolist()
+    table.assign(owner="maybe").to_csv("t.csv", index=False)
+    other = call("predict", "m.skops", "t.csv", "--output", "out.csv")
+    assert "'owner' of t.csv must hold numbers, as in the fit; got 'm" in other.stderr
+
+
 def test_bins_and_codes_make_groups(folder):
     traits = ("--sensitive", "age", "--bins", "age=30,50", "--sensitive", "sex")
     result = call(
@@ -203,6 +222,55 @@ def test_decisions_of_predict_can_be_audited_in_their_words(folder):
     unclear = call("audit", "out.csv", *columns)
     assert unclear.exit_code == 2
     assert "--positive VALUE" in unclear.stderr
+
+
+KINDS = {  # of a trait: values of the fit, and the same ones as another file has them
+    "codes": (["01067", "99084"], None, ("--category", "kind")),
+    "numbers": (["1", "2"], ["1.0", " 2"], ()),
+    "text": (["1", "2", "unknown"], None, ()),
+    "truth": (["True", "False"], ["TRUE", "false"], ()),
+    "truth with gaps": (["True", "False", ""], None, ()),
+    "bins": (["20", "40", ""], ["20.0", "40"], ("--bins", "kind=30")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_people_with_a_new_value_are_strangers(kind, folder):
+    own, other, options = KINDS[kind]
+    table = applicants().drop(columns=["plz", "age"])
+    men = table.pop("sex") == "Männer"
+    table["kind"] = np.where(men, own[0], own[1]).astype(object)
+    table.loc[:40, "kind"] = own[-1]
+    table.to_csv("t.csv", index=False)
+    traits = ("--sensitive", "kind", *options, "--informed")
+    fit = call("fit", "t.csv", *LOAN, *traits, "--model", "m.skops")
+    assert fit.exit_code == 0, fit.stderr
+
+    def decide(frame):
+        frame.to_csv("new.csv", index=False)
+        result = call("predict", "m.skops", "new.csv", "--output", "out.csv")
+        assert result.exit_code == 0, result.stderr
+        return pd.read_csv("out.csv")["decision"].to_numpy(), result.stderr
+
+    expected, said = decide(table)
+    assert "Note" not in said
+    assert "did not have" not in said
+    if other is not None:
+        again = table.replace({"kind": dict(zip(own, other, strict=False))})
+        found, said = decide(again)
+        assert found.tolist() == expected.tolist()
+        assert "did not have" not in said
+    kept = table["kind"] != "unknown"  # the word that makes a column text
+    new, expected = table[kept].reset_index(drop=True), expected[kept]
+    found, said = decide(new)
+    assert found.tolist() == expected.tolist()
+    assert "did not have" not in said
+    if kind != "bins":
+        new.loc[0, "kind"] = "new"
+        found, said = decide(new)
+        assert found[1:].tolist() == expected[1:].tolist()
+        assert f"1 of {len(new)} people have a 'kind' that the fit did not" in said
 
 
 def test_tolerance_that_cannot_be_assured_has_the_code_of_a_missed_one(folder):

@@ -9,6 +9,7 @@ from fairret.auditing.rows import NO_NUMBER
 from fairret.sensitive.coded import parse_numbers, text
 
 TEXT, NUMBER = "text", "number"
+TRUTH = {"true": True, "false": False}
 
 
 def settle(column: Any, kind: str | None, missing: Sequence[str], decimal: str) -> Any:
@@ -19,14 +20,17 @@ def settle(column: Any, kind: str | None, missing: Sequence[str], decimal: str) 
 
     Args:
         column: A series of pandas.
-        kind: What the column holds; None to find out.
+        kind: What the column holds; None to find out. In a column of numbers, other
+            words stay as they are.
         missing: Words that mean a missing value.
         decimal: The decimal point of numbers in text.
     """
     import pandas as pd
 
     words = {"", *(word.strip() for word in missing)}
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype) and kind == NUMBER:
+        column = column.astype(object)
+    elif isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.remove_categories(words & set(column.cat.categories))
     if is_number(column):
         found = [parse_numbers([word]) for word in words]
@@ -41,7 +45,14 @@ def settle(column: Any, kind: str | None, missing: Sequence[str], decimal: str) 
         return column
     word = word.where(column.notna() & ~word.isin(NO_NUMBER))
     numbers = _parse(word, decimal)
-    return column if (word.notna() & numbers.isna()).any() else numbers
+    other = word.notna() & numbers.isna()
+    if not other.any():
+        return numbers
+    if kind is None:
+        return column
+    mixed = numbers.astype(object)
+    mixed[other] = [TRUTH.get(value.lower(), value) for value in word[other]]
+    return mixed
 
 
 def is_number(column: Any) -> bool:

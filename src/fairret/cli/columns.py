@@ -49,6 +49,22 @@ def check_numbers(name: str, frame: Any, decimal: str, *, codes: bool = True) ->
         )
 
 
+def check_words(name: str, frame: Any) -> None:
+    """Refuse words in columns of numbers.
+
+    Raises:
+        DataFileError: If a column has one.
+    """
+    for column in frame.columns:
+        words = [value for value in frame[column].unique() if isinstance(value, str)]
+        if words:
+            raise DataFileError(
+                f"Column {column!r} of {name} must hold numbers, as in the fit; got "
+                f"{listing(words, 3)}. If that means a missing value, pass `--missing "
+                f"{words[0]}`."
+            )
+
+
 def describe_columns(X: Any) -> list[str]:
     """Name features that may not be what they are taken for."""
     notes = []
@@ -96,7 +112,7 @@ def _words(column: Any) -> list[str]:
     """List the distinct values of a column of text, if they are many."""
     if column.dtype.kind in "biufmM" or str(column.dtype) == "category":
         return []
-    found = [str(value).strip() for value in column.dropna().unique()]
+    found = [value.strip() for value in column.unique() if isinstance(value, str)]
     return found if len(found) > MOST_CODES else []
 
 

@@ -30,7 +30,7 @@ from fairret.cli.options import (
     read_bins,
     read_delimiter,
 )
-from fairret.cli.saved import SavedModel, check_name, dump_model
+from fairret.cli.saved import check_name, dump_model
 from fairret.cli.table import CsvFormat, read_table
 from fairret.console import emit, error_exit, noted, steps
 from fairret.control.find import BAND
@@ -179,8 +179,7 @@ def command(
             step("Trying other tolerances")
             text = _describe(classifier)
             step("Writing")
-            saved = SavedModel(classifier, table.kinds(rows.X))
-            content = None if model is None else dump_model(saved)  # may fail: first
+            content = None if model is None else dump_model(classifier)  # may fail
             if report is not None:
                 page = _page(classifier, data, favourable=not unfavourable)
                 page.to_html(report)

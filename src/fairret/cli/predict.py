@@ -54,7 +54,7 @@ def command(
             written = CsvFormat(
                 read_delimiter(delimiter), encoding, decimal, tuple(missing or ())
             )
-            table = read_table(data, written, saved.kinds)
+            table = read_table(data, written, {**saved.kinds, **saved.traits})
             step(f"Deciding about {len(table.frame):,} people")
             decided = saved.decide(table)
             _check_free(table, name)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairret import __version__
 from fairret.cli.cells import NUMBER, TEXT
-from fairret.cli.columns import check_numbers
+from fairret.cli.columns import check_numbers, check_words
 from fairret.cli.table import Table
 from fairret.errors import ArgumentError, DataFileError
+from fairret.sensitive.categorical import FittedCategorical
+from fairret.sensitive.coded import is_number
+from fairret.sensitive.intersection import FittedIntersection
+from fairret.sensitive.trait import Encoding
 
 if TYPE_CHECKING:
     from fairret.estimator import ToleranceClassifier
+    from fairret.estimator.features import TableEncoder
 
 SUFFIX = ".skops"
 
@@ -28,10 +34,24 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A classifier, and the columns that it needs."""
+    """A classifier, and the columns that it needs: numbers or text, as in its fit."""
 
     classifier: ToleranceClassifier
-    kinds: Mapping[str, str]  # of the features, in their order
+    table: TableEncoder
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of the features, in their order."""
+        kinds = (NUMBER if own is None else TEXT for own in self.table.categories_)
+        return dict(
+            zip(map(str, self.classifier.feature_names_in_), kinds, strict=True)
+        )
+
+    @cached_property
+    def traits(self) -> dict[str, str]:
+        """The kinds of the traits that decisions need."""
+        own = self.classifier
+        return _trait_kinds(own.encoder_._fitted().encodings) if own.informed else {}
 
     @property
     def positive(self) -> str:
@@ -40,12 +60,9 @@ class SavedModel:
 
     def notes(self, table: Table) -> list[str]:
         """Name columns whose values the model does not know."""
-        encoder = getattr(self.classifier.models_, "table", None)
         found = []
-        for (name, kind), known in zip(
-            self.kinds.items(), getattr(encoder, "categories_", ()), strict=False
-        ):
-            if kind == TEXT and known is not None:
+        for name, known in zip(self.kinds, self.table.categories_, strict=True):
+            if known is not None:
                 column = table.frame[name]
                 new = int((column.notna() & ~column.isin(known)).sum())
                 if new:
@@ -62,14 +79,14 @@ class SavedModel:
             FairretError: If a column is missing.
         """
         own = self.classifier
-        names = list(own.encoder_.traits) if own.informed else []
-        table.check_model([*self.kinds, *names])
+        table.check_model([*self.kinds, *self.traits])
         options = {}
         if own.informed:
-            options["sensitive_features"] = table.frame[names]
+            options["sensitive_features"] = table.frame[list(self.traits)]
         X = table.frame[list(self.kinds)]
         numbers = [name for name, kind in self.kinds.items() if kind == NUMBER]
         check_numbers(table.path.name, X[numbers], table.decimal, codes=False)
+        check_words(table.path.name, X[numbers])
         margin = own.decision_function(X, **options)
         sign = 1 if own._positive else -1
         return Decided(own.classes_[(margin > 0).astype(int)], sign * margin)
@@ -87,16 +104,11 @@ def check_name(path: Path) -> None:
         )
 
 
-def dump_model(saved: SavedModel) -> bytes:
+def dump_model(classifier: ToleranceClassifier) -> bytes:
     """Return the content of a model file."""
-    content = {
-        "classifier": saved.classifier,
-        "kinds": dict(saved.kinds),
-        "fairret": __version__,
-    }
     from fairret.estimator.saving import to_bytes
 
-    return to_bytes(content)
+    return to_bytes({"classifier": classifier, "fairret": __version__})
 
 
 def read_model(path: Path) -> SavedModel:
@@ -110,14 +122,24 @@ def read_model(path: Path) -> SavedModel:
     from fairret.estimator.saving import from_bytes
 
     found = from_bytes(path.read_bytes(), path.name)
-    if isinstance(found, dict) and {"classifier", "kinds"} <= set(found):
-        return SavedModel(found["classifier"], found["kinds"])
-    names = getattr(found, "feature_names_in_", None)
-    table = getattr(getattr(found, "models_", None), "table", None)
-    if names is None or table is None:
+    own: Any = found.get("classifier") if isinstance(found, dict) else found
+    table = getattr(getattr(own, "models_", None), "table", None)
+    if table is None or not hasattr(own, "feature_names_in_"):
         raise DataFileError(
             f"{path.name} is not a model of `fairret fit`. Load it in Python with "
             "`fairret.estimator.load`."
         )
-    kinds = (NUMBER if own is None else TEXT for own in table.categories_)
-    return SavedModel(found, dict(zip(map(str, names), kinds, strict=True)))
+    return SavedModel(own, table)
+
+
+def _trait_kinds(encodings: Iterable[Encoding]) -> dict[str, str]:
+    """Tell numbers from text by the groups of the fit; amounts are numbers."""
+    kinds: dict[str, str] = {}
+    for part in encodings:
+        if isinstance(part, FittedIntersection):
+            kinds |= _trait_kinds(part.parts)
+            continue
+        values = part.categories if isinstance(part, FittedCategorical) else ()
+        kind = NUMBER if all(map(is_number, values)) else TEXT
+        kinds |= {str(name): kind for name in part.reads()}
+    return kinds

@@ -12,7 +12,7 @@ import numpy as np
 from fairret.auditing.files import CsvSource, open_source
 from fairret.auditing.rows import NO, YES
 from fairret.auditing.source import readable
-from fairret.cli.cells import NUMBER, TEXT, is_number, settle
+from fairret.cli.cells import TEXT, is_number, settle
 from fairret.cli.columns import (
     check_numbers,
     describe_columns,
@@ -167,10 +167,6 @@ class Table:
             f"{', '.join(map(repr, map(str, values[:5])))}."
         )
 
-    def kinds(self, columns: Any) -> dict[str, str]:
-        """Tell columns of numbers from columns of text."""
-        return {str(c): NUMBER if is_number(columns[c]) else TEXT for c in columns}
-
 
 def read_table(
     path: Path, written: CsvFormat, kinds: Mapping[str, str] | None = None
@@ -180,7 +176,7 @@ def read_table(
     Args:
         path: The file.
         written: How a CSV file is written.
-        kinds: Which columns are text, whatever they look like in this file.
+        kinds: Which columns are numbers or text, whatever they look like in this file.
 
     Raises:
         DataFileError: If the file cannot be read as a table.
