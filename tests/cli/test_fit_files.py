@@ -162,7 +162,14 @@ def test_codes_amounts_and_stray_words_are_noted():
     )
     year = table.assign(year=table["age"] + 1930)[["year"]]
     assert describe_columns(year) == []
-    assert "'branch_id'" in describe_columns(table[["branch_id"]])[0]
+    for who in (range(N), np.random.default_rng(2).permutation(N) + 7):
+        assert describe_columns(table.assign(branch_id=who)[["branch_id"]]) == [
+            "Note: every row has another 'branch_id'. If it identifies people, pass "
+            "`--drop branch_id`."
+        ]
+    branch = table.assign(branch_id=[k // 2 for k in range(N)])[["branch_id"]]
+    assert "pass `--category branch_id`" in describe_columns(branch)[0]
+    assert describe_columns(table[["income"]].drop_duplicates()) == []
     (age,) = describe_traits(table[["sex", "age"]])
     assert age.startswith("Note: 'age' has more than 20 numbers and is compared as an")
 
@@ -184,6 +191,21 @@ def test_true_and_false_are_numbers_with_gaps_and_without(folder):
     table.assign(owner="maybe").to_csv("t.csv", index=False)
     other = call("predict", "m.skops", "t.csv", "--output", "out.csv")
     assert "'owner' of t.csv must hold numbers, as in the fit; got 'm" in other.stderr
+
+
+def test_row_numbers_that_pandas_writes_are_noted(folder):
+    table = applicants()
+    table.loc[3, "loan"] = None  # rows that are left out are counted as well
+    table.to_csv("t.csv")
+    trait = ("--sensitive", "sex")
+    fit = call("fit", "t.csv", *LOAN, *trait)
+    assert (
+        "Note: 'Unnamed: 0' looks like the row number that pandas writes. It is used "
+        "as a feature; to leave it out, pass `--drop 'Unnamed: 0'`." in fit.stdout
+    )
+    assert "every row has another" not in fit.stdout
+    dropped = call("fit", "t.csv", *LOAN, *trait, "--drop", "Unnamed: 0")
+    assert "Unnamed" not in dropped.stdout
 
 
 def test_bins_and_codes_make_groups(folder):

@@ -13,6 +13,7 @@ CODE = re.compile(r"zip|plz|post(al)?_?code|postal|code|id", re.IGNORECASE)
 MOSTLY = 0.9  # share of the values
 DIGITS = 4  # of numbers that are all as long: postal codes, not ages
 YEARS = (1900, 2100)
+ROW_NUMBER = "Unnamed: 0"  # what pandas calls a first column without a name
 
 
 def check_numbers(name: str, frame: Any, decimal: str, *, codes: bool = True) -> None:
@@ -67,17 +68,25 @@ def check_words(name: str, frame: Any) -> None:
 
 def describe_columns(X: Any) -> list[str]:
     """Name features that may not be what they are taken for."""
-    notes = []
+    notes, codes = [], []
     for column in X.columns:
         values = _words(X[column])
-        if len(X) > 1 and values and len(values) == len(X):
+        whole = _is_whole(X[column])
+        unique = len(X) > 1 and X[column].nunique() == len(X)
+        if unique and whole and column == ROW_NUMBER:
+            notes.append(
+                f"Note: {column!r} looks like the row number that pandas writes. It "
+                f"is used as a feature; to leave it out, pass `--drop {column!r}`."
+            )
+        elif unique and (whole or values):
             notes.append(
                 f"Note: every row has another {column!r}. If it identifies people, "
                 f"pass `--drop {column}`."
             )
         elif values:
             notes += _stray_words(column, values)
-    codes = [column for column in X.columns if _may_be_code(column, X[column])]
+        elif whole and _may_be_code(column, X[column]):
+            codes.append(column)
     if codes:
         notes.append(
             f"Note: read as amounts: {listing(codes)}. If the numbers are codes, such "
@@ -128,15 +137,18 @@ def _stray_words(column: str, values: list[str]) -> list[str]:
     ]
 
 
-def _may_be_code(name: str, column: Any) -> bool:
-    """Whether whole numbers have the name of a code, or all as many digits."""
+def _is_whole(column: Any) -> bool:
+    """Whether a column has many whole numbers, none of them negative."""
     if column.dtype.kind not in "iuf" or column.nunique() <= MOST_CODES:
         return False
     values = column.dropna()
-    if (values % 1 != 0).any() or (values < 0).any():
-        return False
+    return bool(((values % 1 == 0) & (values >= 0)).all())
+
+
+def _may_be_code(name: str, column: Any) -> bool:
+    """Whether whole numbers have the name of a code, or all as many digits."""
     if any(CODE.fullmatch(word) for word in re.split(r"[^a-zA-Z]+", name)):
         return True
-    low, high = int(values.min()), int(values.max())
+    low, high = int(column.min()), int(column.max())
     years = YEARS[0] <= low and high <= YEARS[1]
     return len(str(low)) == len(str(high)) >= DIGITS and not years
