@@ -208,6 +208,22 @@ def test_row_numbers_that_pandas_writes_are_noted(folder):
     assert "Unnamed" not in dropped.stdout
 
 
+def test_labels_with_gaps_keep_their_names(folder):
+    table = applicants(300)
+    yes = table["loan"] == "bewilligt"
+    for own, names in ((("1", "0"), [0, 1]), (("True", "False"), [False, True])):
+        table["loan"] = np.where(yes, *own).astype(object)
+        table.loc[3, "loan"] = ""
+        table.to_csv("t.csv", index=False)
+        options = ("--label", "loan", "--sensitive", "sex", "--folds", "2")
+        fit = call("fit", "t.csv", *options, "--model", "m.skops")
+        assert "Note: 1 of 300 rows have no label and are left out." in fit.stdout
+        assert f"A yes is '{own[0]}', a no is '{own[1]}'." in fit.stdout
+        new = call("predict", "m.skops", "t.csv", "--output", "out.csv")
+        assert f"are '{own[0]}'" in new.stderr
+        assert sorted(set(pd.read_csv("out.csv")["decision"])) == names
+
+
 def test_bins_and_codes_make_groups(folder):
     traits = ("--sensitive", "age", "--bins", "age=30,50", "--sensitive", "sex")
     result = call(

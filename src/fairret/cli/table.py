@@ -140,16 +140,22 @@ class Table:
         notes += describe_traits(frame[[c for c in sensitive if c not in cuts]])
         return Rows(
             X,
-            frame[label],
+            self.labels(label),
             frame[list(sensitive)],
             None if weight is None else frame[weight].to_numpy(),
             tuple(notes),
         )
 
+    def labels(self, label: str) -> Any:
+        """Take the labels of the rows that have one, without the .0 of pandas."""
+        self.check([label], "--label")
+        known = self.frame[label].dropna().infer_objects()  # true and false with gaps
+        whole = known.dtype.kind == "f" and (known % 1 == 0).all()
+        return known.astype(np.int64) if whole else known
+
     def label_value(self, label: str, positive: str | None) -> object:
         """Find the label that is a yes: the one that is named, or spelled like one."""
-        self.check([label], "--label")
-        values = self.frame[label].dropna().unique().tolist()
+        values = self.labels(label).unique().tolist()
         if positive is None:
             yes = [v for v in values if plain_text(v).lower() in YES]
             no = [v for v in values if plain_text(v).lower() in NO]
