@@ -8,7 +8,7 @@ import torch
 
 from control.conftest import draw_population
 from fairret.control import Tolerance, certificate, find_rule
-from fairret.errors import ArgumentError, RangeError, ShapeError
+from fairret.errors import ArgumentError, NameNotFoundError, RangeError, ShapeError
 from fairret.metric import Parity
 
 NAMES = ["a", "b", "c"]
@@ -109,6 +109,22 @@ def test_limits_of_single_groups_are_compared_with_their_own_bounds(decided):
     below = {"b": by_name["b"].high - 0.01}
     assert found.holds(Tolerance(max_violation=above))
     assert not found.holds(Tolerance(max_violation=below))
+
+
+def test_limit_of_a_group_that_does_not_exist_is_refused(decided):
+    found = certificate(*decided, names=NAMES)
+    message = "names the group 'A', which does not exist. .*The groups are a, b, c."
+    with pytest.raises(NameNotFoundError, match=message):
+        found.holds(Tolerance(max_violation={"A": 0.01}))
+
+
+def test_limit_of_a_group_that_is_not_certified_is_not_known_to_hold(decided):
+    f, sens, label = decided
+    few = torch.zeros(3000, 1)
+    few[:20] = 1
+    found = certificate(f, torch.cat((sens, few), 1), label, names=[*NAMES, "few"])
+    assert not found.holds(Tolerance(max_violation={"few": 0.9}))
+    assert found.holds(Tolerance(max_violation={"few": 0.01, "b": 0.9}))
 
 
 def test_solution_certifies_its_own_rows_and_others():

@@ -5,7 +5,7 @@ import torch
 
 from control.conftest import draw_population
 from fairret.control import select_checkpoint
-from fairret.errors import ArgumentError, ShapeError
+from fairret.errors import ArgumentError, NameNotFoundError, ShapeError
 
 
 @pytest.fixture(scope="module")
@@ -80,5 +80,8 @@ def test_wrong_input_is_refused_with_one_sentence(people, scores):
         select_checkpoint(scores, by="upper", **options)
     with pytest.raises(ArgumentError, match="`metric` must be 'accuracy' or"):
         select_checkpoint(scores, metric="auroc", **options)
+    limits = options | {"max_violation": {"group 2": 0.1}}
+    with pytest.raises(NameNotFoundError, match="'group 2', which does not exist"):
+        select_checkpoint(scores, **limits)
     with pytest.raises(ShapeError, match=r"`candidates\['a'\]` must have shape"):
         select_checkpoint({"a": people.eta[:5]}, **options)

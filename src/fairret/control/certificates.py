@@ -48,14 +48,17 @@ class Certificate:
     min_size: float
     gaps: tuple[CertifiedGap, ...]
     too_few: tuple[str, ...]  # groups that are not certified
+    names: tuple[str, ...]  # of all groups
 
     def holds(self, tolerance: Tolerance) -> bool:
         """Whether the tolerance holds in the population, with this confidence.
 
-        Groups that are not certified do not count; `too_few` names them.
+        Groups that are not certified do not count; `too_few` names them. If no group
+        counts that has a limit, nothing is known, so it does not hold.
 
         Raises:
             ArgumentError: If the certificate is of another kind than the tolerance.
+            NameNotFoundError: If the tolerance names a group that does not exist.
         """
         return self.excess(tolerance) <= 0
 
@@ -66,10 +69,12 @@ class Certificate:
                 f"This certificate is about `{self.kind}`; got a tolerance on "
                 f"`{tolerance.kind}`. Pass `kind={tolerance.kind!r}` to `certificate`."
             )
+        tolerance.check_names(self.names)
         if math.isnan(self.bound):
             return math.inf
-        if isinstance(tolerance.max_violation, Mapping):
-            return max(self.excess_of(gap, tolerance) for gap in self.gaps)
+        if isinstance(limits := tolerance.max_violation, Mapping):
+            own = [x for x in self.gaps if x.certified and x.groups[0] in limits]
+            return max((self.excess_of(x, tolerance) for x in own), default=math.inf)
         if self.kind == "min_ratio":
             return tolerance.value - self.bound
         return self.bound - tolerance.value

@@ -187,6 +187,7 @@ def certify_result(
         result.min_size,
         tuple(each),
         result.too_few,
+        tuple(result.names),
     )
 
 

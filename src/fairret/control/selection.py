@@ -198,12 +198,13 @@ def _excess(found: Certificate, tolerance: Tolerance, by: Basis) -> float:
         return found.excess(tolerance)
     if math.isnan(found.estimate):  # no group has enough rows
         return math.inf
+    tolerance.check_names(found.names)
     limit = tolerance.max_violation
     if isinstance(limit, Mapping):
         each = [
-            gap.estimate - limit.get(gap.groups[0], math.inf)
+            gap.estimate - limit[gap.groups[0]]
             for gap in found.gaps
-            if gap.certified
+            if gap.certified and gap.groups[0] in limit
         ]
         return max(each, default=math.inf)
     if found.kind == "min_ratio":

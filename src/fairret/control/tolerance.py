@@ -83,14 +83,19 @@ class Tolerance:
         limit = getattr(self, self.kind)
         if not isinstance(limit, Mapping):
             return torch.full((len(names),), self.distance, dtype=torch.float64)
-        for name in limit:
+        self.check_names(names)
+        each = [limit.get(name, torch.inf) for name in names]
+        return torch.tensor(each, dtype=torch.float64)
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Refuse a limit for a group that does not exist."""
+        limit = self.max_violation
+        for name in limit if isinstance(limit, Mapping) else ():
             if name not in names:
                 raise NameNotFoundError(
                     f"`max_violation` names the group {name!r}, which does not exist."
                     f"{did_you_mean(name, names)} The groups are {', '.join(names)}."
                 )
-        each = [limit.get(name, torch.inf) for name in names]
-        return torch.tensor(each, dtype=torch.float64)
 
     def __repr__(self) -> str:
         return f"Tolerance({self.kind}={getattr(self, self.kind)!r})"
