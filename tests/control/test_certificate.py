@@ -127,6 +127,45 @@ def test_limit_of_a_group_that_is_not_certified_is_not_known_to_hold(decided):
     assert found.holds(Tolerance(max_violation={"few": 0.01, "b": 0.9}))
 
 
+def test_certificate_of_some_groups_leaves_the_others_out(decided):
+    f, sens, label = decided
+    whole = certificate(f, sens, label, names=NAMES)
+    worst = max(whole.gaps, key=lambda gap: gap.estimate).groups[0]
+    rest = [name for name in NAMES if name != worst]
+    some = certificate(f, sens, label, names=NAMES, groups=rest)
+    assert some.estimate < whole.estimate
+    assert some.bound == max(gap.high for gap in some.gaps)
+    assert {gap.groups[0] for gap in some.gaps} == set(rest)
+    assert f"(pr) of {rest[0]}, {rest[1]} in the population" in str(some)
+    assert some.holds(Tolerance(max_violation=dict.fromkeys(rest, some.bound)))
+    assert not some.holds(Tolerance(max_violation={rest[0]: 0.001}))
+    for limit in (0.9, {worst: 0.9}):
+        with pytest.raises(ArgumentError, match=f"the tolerance also limits {worst}"):
+            some.holds(Tolerance(max_violation=limit))
+    with pytest.raises(NameNotFoundError, match="`groups` names the group 'd', which"):
+        certificate(f, sens, label, names=NAMES, groups=["d"])
+
+
+def test_certificate_of_a_solution_is_about_the_groups_with_a_limit():
+    people = draw_population(4000, 3, seed=5)
+    sex = (torch.arange(4000) % 2).double()
+    sens = torch.cat((people.sens, torch.stack((sex, 1 - sex), 1)), 1)
+    found = find_rule(
+        people.informed,
+        sens,
+        people.label,
+        max_violation={"f": 0.2, "m": 0.3},
+        names=[*NAMES, "f", "m"],
+        traits=[(0, 1, 2), (3, 4)],
+    )
+    own = found.certificate()
+    assert own.groups == ("f", "m")
+    assert own.estimate == pytest.approx(found.value)
+    assert own.holds(found.tolerance)
+    assert own.bound < 0.2 < certificate(found.decisions, sens, people.label).estimate
+    assert "(max_violation 0.2 for f, 0.3 for m) is met" in str(found)
+
+
 def test_solution_certifies_its_own_rows_and_others():
     people, others = (draw_population(n, 3, seed=n) for n in (3000, 2500))
     found = find_rule(

@@ -31,9 +31,9 @@ class CertifiedGap:
 class Certificate:
     """Bounds of a violation, difference or ratio in the population.
 
-    `low` and `high` enclose it with the stated confidence. `bound` is the one-sided
-    bound: an upper one, or a lower one of a ratio. All are NaN if no group has enough
-    rows.
+    It is about `groups`: all, or those that have a limit of their own. `low` and `high`
+    enclose it with the stated confidence. `bound` is the one-sided bound: an upper one,
+    or a lower one of a ratio. All are NaN if no group has enough rows.
     """
 
     kind: Kind
@@ -49,6 +49,7 @@ class Certificate:
     gaps: tuple[CertifiedGap, ...]
     too_few: tuple[str, ...]  # groups that are not certified
     names: tuple[str, ...]  # of all groups
+    groups: tuple[str, ...]  # that it is about
 
     def holds(self, tolerance: Tolerance) -> bool:
         """Whether the tolerance holds in the population, with this confidence.
@@ -57,7 +58,8 @@ class Certificate:
         counts that has a limit, nothing is known, so it does not hold.
 
         Raises:
-            ArgumentError: If the certificate is of another kind than the tolerance.
+            ArgumentError: If the certificate is of another kind than the tolerance, or
+                not about all groups that the tolerance limits.
             NameNotFoundError: If the tolerance names a group that does not exist.
         """
         return self.excess(tolerance) <= 0
@@ -69,10 +71,11 @@ class Certificate:
                 f"This certificate is about `{self.kind}`; got a tolerance on "
                 f"`{tolerance.kind}`. Pass `kind={tolerance.kind!r}` to `certificate`."
             )
-        tolerance.check_names(self.names)
+        limits = tolerance.max_violation
+        self._check_groups(tolerance)
         if math.isnan(self.bound):
             return math.inf
-        if isinstance(limits := tolerance.max_violation, Mapping):
+        if isinstance(limits, Mapping):
             own = [x for x in self.gaps if x.certified and x.groups[0] in limits]
             return max((self.excess_of(x, tolerance) for x in own), default=math.inf)
         if self.kind == "min_ratio":
@@ -90,6 +93,19 @@ class Certificate:
             return gap.high - limit.get(gap.groups[0], math.inf)
         return gap.high - tolerance.value
 
+    def _check_groups(self, tolerance: Tolerance) -> None:
+        """Refuse a tolerance on groups that the certificate is not about."""
+        tolerance.check_names(self.names)
+        limits = tolerance.max_violation
+        limited = limits if isinstance(limits, Mapping) else self.names
+        missing = [name for name in limited if name not in self.groups]
+        if missing:
+            raise ArgumentError(
+                f"This certificate is about {', '.join(self.groups)}; the tolerance "
+                f"also limits {', '.join(missing)}. Pass all of them to `certificate` "
+                "as `groups`."
+            )
+
     def to_dict(self) -> dict[str, object]:
         """All fields as plain values."""
         return asdict(self)
@@ -99,7 +115,9 @@ class Certificate:
         return json.dumps(plain(self.to_dict()), indent=2)
 
     def __str__(self) -> str:
-        of = " and ".join(self.notions)
+        of = f"({' and '.join(self.notions)})"
+        if len(self.groups) < len(self.names):
+            of += f" of {', '.join(self.groups)}"
         rows = "rows that fitted the rule" if self.fitted else "held-out rows"
         if math.isnan(self.high):
             least = f"{self.min_size:g} counted rows"
@@ -107,7 +125,7 @@ class Certificate:
         else:
             lines = [
                 f"With {self.confidence:.0%} confidence, the {MEASURES[self.kind]} "
-                f"({of}) in the population is between {self.low:.3f} and "
+                f"{of} in the population is between {self.low:.3f} and "
                 f"{self.high:.3f}.",
                 f"The estimate is {self.estimate:.3f}, on {self.n:,} {rows}.",
             ]

@@ -5,7 +5,7 @@ An audit of the same rows has the same interval: both read it off
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from fairret.checks import check_share
 from fairret.control.certificates import Certificate, CertifiedGap
 from fairret.control.rows import Array, as_column, as_matrix
-from fairret.control.tolerance import KINDS, Kind
+from fairret.control.tolerance import KINDS, Kind, check_groups
 from fairret.errors import ArgumentError, RangeError, did_you_mean
 from fairret.metric.result import ParityResult
 from fairret.metric.simultaneous_intervals import (
@@ -39,6 +39,7 @@ def certificate(
     weight: Array | None = None,
     names: Sequence[str] | None = None,
     traits: Mapping[str, Sequence[int]] | Sequence[Sequence[int]] | None = None,
+    groups: Iterable[str] | None = None,
     confidence: float = 0.95,
     fitted: bool = False,
     **inputs: object,
@@ -58,6 +59,9 @@ def certificate(
         weight: Sample weights, `(n,)`.
         names: Names of the groups.
         traits: Which columns of `sens` belong to the same trait; by default, all.
+        groups: Names of the groups that it is about, by default all: those of a
+            tolerance with limits per group. As each has its own limit, their intervals
+            hold at once.
         confidence: Probability that the interval covers, over draws of the rows.
         fitted: Whether these rows fitted the rule. It has used up their luck, so the
             upper bound is then corrected for the number of groups.
@@ -92,7 +96,7 @@ def certificate(
         traits = list(traits.values())
     families = [range(s.shape[1])] if traits is None else traits
     result = _measure(read_notion(notion), f, s, {**inputs, **given}, names, confidence)
-    return certify_result(result, families, kind=kind, fitted=fitted)
+    return certify_result(result, families, kind=kind, groups=groups, fitted=fitted)
 
 
 def check_confidence(confidence: float) -> None:
@@ -135,6 +139,7 @@ def certify_result(
     traits: Sequence[Sequence[int]],
     *,
     kind: Kind = "max_violation",
+    groups: Iterable[str] | None = None,
     fitted: bool = False,
 ) -> Certificate:
     """Certify what a metric measured on decisions.
@@ -143,30 +148,36 @@ def certify_result(
         result: The result of :class:`~fairret.metric.Parity`.
         traits: Which groups belong to the same trait.
         kind: What to bound.
+        groups: Names of the groups that it is about; by default, all.
         fitted: Whether the rows fitted the rule.
     """
+    about = tuple(result.names if groups is None else groups)
+    check_groups("groups", about, result.names)
+    among = torch.tensor([name in about for name in result.names])
+    at_once = fitted or groups is not None
     parts = result.parts
     alpha = (1 - result.confidence) / len(parts)  # of each notion, where all must hold
     each: list[CertifiedGap] = []
     worst: list[tuple[float, float, float, float]] = []
     for name, part in parts.items():
-        judged = part.judged
+        judged = part.judged & among
         if not judged.any():
             continue
         find = partial(_find_intervals, part, judged, traits, kind)
-        gaps = find(1 - alpha, "simultaneous" if fitted else "two-sided")
+        gaps = find(1 - alpha, "simultaneous" if at_once else "two-sided")
         certified = _is_certified(judged, traits, kind)
         names = _group_names(part.names, traits, kind)
         numbers = torch.stack(gaps.each)[:, 0].T.tolist()
         each += [
             CertifiedGap(name, own, *_in_units(kind, *values), certified=known)
             for own, values, known in zip(names, numbers, certified, strict=True)
+            if set(own) <= set(about)
         ]
         if not any(certified):
             continue
         low = float(gaps.largest.low) if part.beyond_chance else 0.0
         high = bound = float(gaps.largest.high)
-        if not fitted:  # a maximum fails only where that of its own group fails
+        if not at_once:  # a maximum fails only where that of its own group fails
             if len(parts) > 1:
                 high = float(find(result.confidence, "two-sided").largest.high)
             bound = float(find(result.confidence, "one-sided").largest.high)
@@ -186,8 +197,9 @@ def certify_result(
         result.n,
         result.min_size,
         tuple(each),
-        result.too_few,
+        tuple(name for name in result.too_few if name in about),
         tuple(result.names),
+        about,
     )
 
 

@@ -55,7 +55,7 @@ class Selection:
 
     def __str__(self) -> str:
         best, count = self.chosen, len(self.candidates)
-        limit = f"{self.tolerance.kind} {self.tolerance.value:g}"
+        limit = self.tolerance.in_words
         found = best.certificate
         measure = f"{MEASURES[found.kind]} {found.estimate:.3f}"
         if self.by == "bound":
@@ -143,6 +143,7 @@ def select_checkpoint(
             weight=w,
             names=names,
             traits=traits,
+            groups=max_violation if isinstance(max_violation, Mapping) else None,
             confidence=1 - (1 - confidence) / len(candidates),
             **inputs,  # type: ignore[arg-type]  # their names are the statistic's own
         )

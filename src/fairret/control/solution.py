@@ -69,7 +69,8 @@ class Solution:
     def certificate(self, confidence: float = 0.95) -> Certificate:
         """Bound the violation in the population from the rows that fitted the rule.
 
-        The bounds hold if the scores of these rows are out-of-fold or held-out. If they
+        If groups have limits of their own, it is about these groups. The
+        bounds hold if the scores of these rows are out-of-fold or held-out. If they
         look too good for that, there is a warning.
         """
         warn_if_too_good(self.rows.eta, self.rows.label, self.rows.weight)
@@ -129,6 +130,7 @@ class Solution:
         fitted: bool,
     ) -> Certificate:
         options: dict[str, Any] = dict(inputs)
+        limits = self.tolerance.max_violation
         return certificate(
             decisions,
             sens,
@@ -138,6 +140,7 @@ class Solution:
             weight=weight,
             names=self.rule.names,
             traits=self.rows.traits,
+            groups=limits if isinstance(limits, Mapping) else None,
             confidence=confidence,
             fitted=fitted,
             **options,
@@ -247,7 +250,7 @@ class Solution:
     def _sentences(self) -> list[str]:
         """Say in words what was reached, for whom, and for whom not."""
         first = self.task.notions[0].tolerance
-        stated = f"{first.kind} {first.value:g}"
+        stated = first.in_words
         assured = self.confidence is not None
         head = {
             "met": f"The tolerance ({stated}) is met on the fit rows",

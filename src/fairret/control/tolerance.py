@@ -1,6 +1,6 @@
 """How far groups may be apart: the three forms in which people state it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, TypeAlias
@@ -78,6 +78,15 @@ class Tolerance:
         """The limit as a distance from parity, which is 0."""
         return round(1 - self.value, 12) if self.kind == "min_ratio" else self.value
 
+    @property
+    def in_words(self) -> str:
+        """The limit with its kind; of all groups, if they have their own."""
+        limit = getattr(self, self.kind)
+        if not isinstance(limit, Mapping):
+            return f"{self.kind} {limit:g}"
+        each = ", ".join(f"{x:g} for {name}" for name, x in limit.items())
+        return f"{self.kind} {each}"
+
     def per_group(self, names: Sequence[str]) -> Tensor:
         """The distance allowed to each group, `(d_s,)`; infinite where it is free."""
         limit = getattr(self, self.kind)
@@ -89,16 +98,21 @@ class Tolerance:
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a limit for a group that does not exist."""
-        limit = self.max_violation
-        for name in limit if isinstance(limit, Mapping) else ():
-            if name not in names:
-                raise NameNotFoundError(
-                    f"`max_violation` names the group {name!r}, which does not exist."
-                    f"{did_you_mean(name, names)} The groups are {', '.join(names)}."
-                )
+        if isinstance(self.max_violation, Mapping):
+            check_groups("max_violation", self.max_violation, names)
 
     def __repr__(self) -> str:
         return f"Tolerance({self.kind}={getattr(self, self.kind)!r})"
+
+
+def check_groups(argument: str, given: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse the name of a group that does not exist."""
+    for name in given:
+        if name not in names:
+            raise NameNotFoundError(
+                f"`{argument}` names the group {name!r}, which does not exist."
+                f"{did_you_mean(name, names)} The groups are {', '.join(names)}."
+            )
 
 
 def _check_limit(kind: str, limit: object) -> None:
