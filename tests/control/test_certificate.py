@@ -72,6 +72,53 @@ def test_nothing_is_certified_without_a_large_group(decided):
     assert json.loads(found.to_json())["high"] is None
 
 
+@pytest.mark.parametrize("kind", ["max_violation", "min_ratio"])
+@pytest.mark.parametrize("notion", ["tpr+fpr", "fpr+tpr"])
+def test_nothing_is_promised_if_one_notion_has_no_event(decided, notion, kind):
+    f, sens, label = decided
+    found = certificate(f * label, sens, label, notion=notion, kind=kind)
+    assert math.isnan(found.estimate)
+    assert math.isnan(found.bound)
+    assert not found.holds(Tolerance(**{kind: 0.01 if kind == "min_ratio" else 0.99}))
+    assert "Nothing can be certified: of fpr, the statistic of everybody is 0" in str(
+        found
+    )
+    assert [gap.certified for gap in found.gaps if gap.notion == "fpr"] == [False] * 3
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+@pytest.mark.parametrize("notion", ["pr", "tpr"])
+def test_nothing_is_promised_if_everybody_is_refused(decided, notion, fitted):
+    f, sens, label = decided
+    for limit in ({"max_violation": 0.99}, {"max_violation": {"a": 0.9}}):
+        found = certificate(
+            torch.zeros_like(f), sens, label, notion=notion, names=NAMES, fitted=fitted
+        )
+        assert not found.holds(Tolerance(**limit))
+        assert "nan" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("max_violation", "group 0 is everybody, so there is nothing to compare"),
+        ("min_ratio", "no trait has two groups with 30 counted rows"),
+        ("max_difference", "no trait has two groups with 30 counted rows"),
+    ],
+)
+def test_single_group_has_nothing_to_be_compared_with(decided, kind, reason):
+    f, _, label = decided
+    found = certificate(f, torch.ones(3000, 1), label, kind=kind)
+    assert f"Nothing can be certified: {reason}" in str(found)
+    assert math.isnan(found.bound)
+
+
+def test_nothing_is_known_without_a_row_that_counts(decided):
+    f, sens, label = decided
+    found = certificate(f, sens, torch.zeros_like(label), notion="tpr")
+    assert "Nothing can be certified: no row counts." in str(found)
+
+
 def test_missing_trait_counts_for_everybody_alone(decided):
     f, sens, label = decided
     missing = sens.clone()

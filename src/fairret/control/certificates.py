@@ -33,7 +33,8 @@ class Certificate:
 
     It is about `groups`: all, or those that have a limit of their own. `low` and `high`
     enclose it with the stated confidence. `bound` is the one-sided bound: an upper one,
-    or a lower one of a ratio. All are NaN if no group has enough rows.
+    or a lower one of a ratio. All are NaN if some notion cannot be measured; `reasons`
+    say why.
     """
 
     kind: Kind
@@ -50,6 +51,7 @@ class Certificate:
     too_few: tuple[str, ...]  # groups that are not certified
     names: tuple[str, ...]  # of all groups
     groups: tuple[str, ...]  # that it is about
+    reasons: tuple[str, ...]  # why nothing can be certified, if so
 
     def holds(self, tolerance: Tolerance) -> bool:
         """Whether the tolerance holds in the population, with this confidence.
@@ -119,9 +121,8 @@ class Certificate:
         if len(self.groups) < len(self.names):
             of += f" of {', '.join(self.groups)}"
         rows = "rows that fitted the rule" if self.fitted else "held-out rows"
-        if math.isnan(self.high):
-            least = f"{self.min_size:g} counted rows"
-            lines = [f"Nothing can be certified: no group has {least}."]
+        if self.reasons:
+            lines = [f"Nothing can be certified: {'; '.join(self.reasons)}."]
         else:
             lines = [
                 f"With {self.confidence:.0%} confidence, the {MEASURES[self.kind]} "

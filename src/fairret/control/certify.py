@@ -159,21 +159,31 @@ def certify_result(
     alpha = (1 - result.confidence) / len(parts)  # of each notion, where all must hold
     each: list[CertifiedGap] = []
     worst: list[tuple[float, float, float, float]] = []
+    reasons: list[str] = []
     for name, part in parts.items():
         judged = part.judged & among
+        certified = _is_certified(judged, traits, kind)
+        reason = _why_unknown(part, among, certified, kind)
+        of = f"of {name}, " if len(parts) > 1 else ""
+        if reason is not None:
+            reasons.append(of + reason)
         if not judged.any():
             continue
         find = partial(_find_intervals, part, judged, traits, kind)
         gaps = find(1 - alpha, "simultaneous" if at_once else "two-sided")
-        certified = _is_certified(judged, traits, kind)
         names = _group_names(part.names, traits, kind)
         numbers = torch.stack(gaps.each)[:, 0].T.tolist()
         each += [
-            CertifiedGap(name, own, *_in_units(kind, *values), certified=known)
+            CertifiedGap(
+                name,
+                own,
+                *_in_units(kind, *values),
+                certified=known and reason is None,
+            )
             for own, values, known in zip(names, numbers, certified, strict=True)
             if set(own) <= set(about)
         ]
-        if not any(certified):
+        if reason is not None:
             continue
         low = float(gaps.largest.low) if part.beyond_chance else 0.0
         high = bound = float(gaps.largest.high)
@@ -182,7 +192,10 @@ def certify_result(
                 high = float(find(result.confidence, "two-sided").largest.high)
             bound = float(find(result.confidence, "one-sided").largest.high)
         worst.append((float(gaps.largest.estimate), low, high, bound))
-    found = [max(x) for x in zip(*worst, strict=True)] or [math.nan] * 4
+        if any(map(math.isnan, worst[-1])):
+            reasons.append(f"{of}the statistic of a group is undefined")
+    known = not reasons  # what is unknown of one notion may be worse than all others
+    found = [max(x) for x in zip(*worst, strict=True)] if known else [math.nan] * 4
     estimate, low, high = _in_units(kind, *found[:3])
     bound = math.exp(-found[3]) if kind == "min_ratio" else found[3]
     return Certificate(
@@ -200,6 +213,30 @@ def certify_result(
         tuple(name for name in result.too_few if name in about),
         tuple(result.names),
         about,
+        tuple(reasons),
+    )
+
+
+def _why_unknown(
+    part: ParityResult, among: Tensor, certified: Sequence[bool], kind: Kind
+) -> str | None:
+    """Say why nothing can be certified of one notion, or None."""
+    overall = float(part.overall)
+    if math.isnan(overall):
+        return "no row counts"
+    if overall == 0 and kind != "max_difference":
+        return "the statistic of everybody is 0, so nothing is known of ratios to it"
+    if any(certified):
+        return None
+    own = [name for name, here in zip(part.names, among, strict=True) if here]
+    large = [name for name in own if name not in part.too_few]
+    if not large:
+        return f"no group has {part.min_size:g} counted rows"
+    if kind == "max_violation":
+        return f"{large[0]} is everybody, so there is nothing to compare it with"
+    return (
+        f"no trait has two groups with {part.min_size:g} counted rows, so there is "
+        "nothing to compare"
     )
 
 
