@@ -11,7 +11,7 @@ from control.conftest import draw_people
 from control.crowd import Crowd, First, Rest
 from fairret.control import RuleModule, find_rule, recalibrate
 from fairret.control.membership import GroupNetwork
-from fairret.errors import ArgumentError, ShapeError
+from fairret.errors import ArgumentError, RangeError, ShapeError
 from fairret.training import Network
 
 
@@ -114,6 +114,17 @@ def test_decisions_need_what_the_rule_was_fitted_with(crowd, blind, informed):
     unknown = torch.full((3, 2), torch.nan)
     found = informed(crowd.feat[:3], unknown)
     torch.testing.assert_close(found, informed(crowd.feat[:3], torch.zeros(3, 2)))
+
+
+def test_nobody_is_refused_for_missing_features(crowd, blind, informed):
+    feat, sens = crowd.feat[:5].clone(), crowd.sens[:5]
+    feat[3, 0] = torch.nan
+    with pytest.raises(RangeError, match=r"`feat` must not lead to NaN; .* 1 of 5"):
+        blind(feat)
+    with pytest.raises(RangeError, match=r"no decision about them. Impute"):
+        informed(feat, sens)
+    with pytest.raises(RangeError, match="`eta` must not lead to NaN"):
+        informed.solution.rule.decide(feat[:, 0] * 0 + 0.4, sens=sens)
 
 
 def test_unfitted_modules_decide_as_the_network_does():

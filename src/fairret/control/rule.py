@@ -13,7 +13,7 @@ from fairret.control.columns import (
     read_memberships,
 )
 from fairret.control.rows import Array, as_column, as_matrix
-from fairret.errors import ArgumentError, ShapeError
+from fairret.errors import ArgumentError, RangeError, ShapeError
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.sums import Coefficients
 
@@ -52,6 +52,7 @@ class Rule:
 
         Raises:
             ArgumentError: If the rule needs `sens` and got `q`, or the reverse.
+            RangeError: If a score is NaN.
         """
         h = as_column("eta", eta)
         if self.informed and (sens is None or q is not None):
@@ -72,7 +73,9 @@ class Rule:
             )
         zero, one = evaluate_both(self.statistic, h, inputs)
         columns = known_columns(self.layout, read_memberships(h, q0, q1), zero, one)
-        return gain(h, self.threshold) - self.price.to(h) @ columns
+        margin = gain(h, self.threshold) - self.price.to(h) @ columns
+        check_margin(margin, "eta")
+        return margin
 
     def decide(
         self,
@@ -84,6 +87,17 @@ class Rule:
     ) -> Tensor:
         """Decide: 1 for yes and 0 for no, `(n,)`; called like :meth:`margin`."""
         return (self.margin(eta, q=q, sens=sens, **inputs) > 0).to(torch.float64)
+
+
+def check_margin(margin: Tensor, argument: str) -> None:
+    """Refuse to decide about people of whom too little is known: NaN is not a no."""
+    unknown = margin.isnan()
+    if bool(unknown.any()):
+        raise RangeError(
+            f"`{argument}` must not lead to NaN; the margin of {int(unknown.sum())} of "
+            f"{len(margin)} rows is NaN, so there is no decision about them. Impute "
+            "missing values as in training, or decide about these rows by other means."
+        )
 
 
 def gain(eta: Tensor, threshold: float) -> Tensor:

@@ -14,8 +14,9 @@ from fairret.control.calibration import LARGEST_LOGIT, Recalibration
 from fairret.control.columns import evaluate
 from fairret.control.loading import find_device
 from fairret.control.membership import Tap
-from fairret.control.rule import Rule
+from fairret.control.rule import Rule, check_margin
 from fairret.control.solution import Solution, Status
+from fairret.device import reads_are_free
 from fairret.errors import ArgumentError, ShapeError
 from fairret.training.network import as_vector
 
@@ -136,6 +137,9 @@ class RuleModule(nn.Module):
     def forward(self, feat: Tensor, sens: Tensor | None = None) -> Decided:
         """Decide.
 
+        A margin that is NaN is an error on the CPU. Compiled, exported or on a GPU,
+        where looking is not free, such a row gets a NaN margin and the decision 0.
+
         Args:
             feat: Features, as the network takes them.
             sens: Memberships, `(n, d_s)`, for an informed rule only; NaN or all zeros
@@ -143,6 +147,7 @@ class RuleModule(nn.Module):
 
         Raises:
             ArgumentError: If a blind rule gets `sens`, or an informed one does not.
+            RangeError: If a margin is NaN, as for missing features.
             ShapeError: If `sens` has another number of groups.
         """
         logit, groups = self.read(feat, sens)
@@ -153,6 +158,8 @@ class RuleModule(nn.Module):
         refit = self.refit
         if refit is not None:
             margin = torch.lerp(margin, as_vector(refit(feat)).to(margin), AVERAGE)
+        if reads_are_free(margin):
+            check_margin(margin, "feat")
         return Decided((margin > 0).to(margin.dtype), margin)
 
     def read(self, feat: Tensor, sens: Tensor | None = None) -> Known:
