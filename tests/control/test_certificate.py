@@ -2,12 +2,14 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from control.conftest import draw_population
 from fairret.control import Tolerance, certificate, find_rule
+from fairret.control.rounding import percent
 from fairret.errors import ArgumentError, NameNotFoundError, RangeError, ShapeError
 from fairret.metric import Parity
 
@@ -117,6 +119,31 @@ def test_nothing_is_known_without_a_row_that_counts(decided):
     f, sens, label = decided
     found = certificate(f, sens, torch.zeros_like(label), notion="tpr")
     assert "Nothing can be certified: no row counts." in str(found)
+
+
+def test_numbers_in_words_do_not_say_more_than_is_known(decided):
+    found = certificate(*decided, kind="min_ratio")
+    near = replace(found, low=0.79989, high=0.93301, confidence=0.995)
+    assert "With 99.5% confidence" in str(near)
+    assert "is between 0.799 and 0.934." in str(near)
+    exact = replace(found, low=0.3, high=0.7, confidence=0.95)
+    assert "is between 0.300 and 0.700." in str(exact)
+    assert [percent(x) for x in (0.9, 0.999, 0.99999)] == ["90%", "99.9%", "99.99%"]
+
+
+def test_rows_that_would_suffice_make_the_certificate_hold(decided):
+    f, sens, label = decided
+    found = certificate(f, sens, label, fitted=True)
+    tolerance = Tolerance(max_violation=(found.estimate + found.bound) / 2)
+    assert not found.holds(tolerance)
+    needed = found.rows_needed(tolerance)
+    assert found.rows_needed(Tolerance(max_violation=found.estimate / 2)) == math.inf
+    copies = math.ceil(1.05 * needed / 3000)  # intervals of log-ratios are lopsided
+    more = certificate(
+        f.repeat(copies), sens.repeat(copies, 1), label.repeat(copies), fitted=True
+    )
+    assert 2 < copies < 8
+    assert more.holds(tolerance)
 
 
 def test_missing_trait_counts_for_everybody_alone(decided):

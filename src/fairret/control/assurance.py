@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairret.control.certificates import Certificate
+from fairret.control.rounding import percent
 from fairret.control.solution import Solution, Status
 from fairret.control.task import Task
 from fairret.control.tolerance import Tolerance
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from fairret.control.find import Fit
 
 ATTEMPTS = 8
+FASTER = 4.0  # times a margin that has changed no decision
 MORE = 1.2  # times the excess of a certificate, by which a gap must shrink
 LEAST_TOLERANCE = 0.005  # that must be left where a margin is subtracted
 USABLE = 0.8  # share of the tolerance that margins may use up
@@ -38,10 +41,11 @@ def assure(fit: Fit, tolerance: Tolerance, confidence: float) -> Solution:
         confidence: With which probability, over draws of the rows.
 
     Raises:
-        ToleranceError: If a group has too few rows for any tolerance to be left.
+        ToleranceError: If a group has too few rows for any tolerance to be left, or a
+            notion cannot be certified at all.
     """
     margin = torch.zeros_like(fit.error)
-    start = None
+    start, last, factor = None, math.nan, 1.0
     for _ in range(ATTEMPTS):
         tolerances = [tolerance] * len(fit.statistic.parts)
         task = fit.with_tolerance(tolerances, margin=margin)
@@ -50,8 +54,11 @@ def assure(fit: Fit, tolerance: Tolerance, confidence: float) -> Solution:
         found = solution.certify_fit(confidence)
         if found.holds(tolerance) or solution.status != "met":
             break
-        start = solution.found
-        margin = margin + _missing_margin(fit, task, found, tolerance)
+        _check_measured(found, confidence)
+        # a margin by which nobody's decision changes must grow faster
+        factor = FASTER * factor if found.bound == last else 1.0
+        start, last = solution.found, found.bound
+        margin = margin + factor * _missing_margin(fit, task, found, tolerance)
     fit.warn_of_granularity(task)
     status: Status = "met" if found.holds(tolerance) else "missed"
     return replace(solution, status=status, confidence=confidence)
@@ -82,6 +89,15 @@ def _missing_margin(
     return more
 
 
+def _check_measured(found: Certificate, confidence: float) -> None:
+    if found.reasons:
+        raise ToleranceError(
+            f"The tolerance cannot be assured with {percent(confidence)} confidence: "
+            f"{'; '.join(found.reasons)}. Leave `confidence` out, or choose another "
+            "notion."
+        )
+
+
 def _check_margin(fit: Fit, task: Task, confidence: float) -> None:
     for n in task.notions:
         for k in n.compared:
@@ -92,7 +108,7 @@ def _check_margin(fit: Fit, task: Task, confidence: float) -> None:
             counted = float(fit.counted[n.part, k])
             needed = counted * (margin / (USABLE * distance)) ** 2
             raise ToleranceError(
-                f"The tolerance cannot be assured with {confidence:.0%} "
+                f"The tolerance cannot be assured with {percent(confidence)} "
                 f"confidence: {fit.rows.names[k]} has {counted:.0f} counted rows, "
                 f"and about {needed:,.0f} are needed. Widen the tolerance, or "
                 "collect more rows."

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from fairret.control.rounding import at_least, at_most, percent
 from fairret.control.tolerance import Kind, Tolerance
 from fairret.errors import ArgumentError
 
@@ -13,6 +14,7 @@ MEASURES: dict[Kind, str] = {
     "max_difference": "largest difference",
     "min_ratio": "smallest ratio",
 }
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,26 @@ class Certificate:
             return gap.high - limit.get(gap.groups[0], math.inf)
         return gap.high - tolerance.value
 
+    def rows_needed(self, tolerance: Tolerance) -> float:
+        """Estimate how many rows would certify the same decisions, as far as known.
+
+        Intervals shrink with the root of the number of rows. Infinite if the estimate
+        itself exceeds the tolerance; NaN if nothing is certified.
+        """
+        if self.reasons:
+            return math.nan
+        shares = [1.0]
+        for gap in self.gaps:
+            excess = self.excess_of(gap, tolerance)
+            if excess <= 0:
+                continue
+            at, end, limit = gap.estimate, gap.high, gap.high - excess
+            if self.kind == "min_ratio":
+                ratios = gap.estimate, gap.low, tolerance.value
+                at, end, limit = (-math.log(max(x, TINY)) for x in ratios)
+            shares.append((end - at) / (limit - at) if limit > at else math.inf)
+        return self.n * max(shares) ** 2
+
     def _check_groups(self, tolerance: Tolerance) -> None:
         """Refuse a tolerance on groups that the certificate is not about."""
         tolerance.check_names(self.names)
@@ -125,9 +147,9 @@ class Certificate:
             lines = [f"Nothing can be certified: {'; '.join(self.reasons)}."]
         else:
             lines = [
-                f"With {self.confidence:.0%} confidence, the {MEASURES[self.kind]} "
-                f"{of} in the population is between {self.low:.3f} and "
-                f"{self.high:.3f}.",
+                f"With {percent(self.confidence)} confidence, the "
+                f"{MEASURES[self.kind]} {of} in the population is between "
+                f"{at_least(self.low)} and {at_most(self.high)}.",
                 f"The estimate is {self.estimate:.3f}, on {self.n:,} {rows}.",
             ]
         if self.too_few:

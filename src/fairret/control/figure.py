@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from fairret.control.certificates import MEASURES
+from fairret.control.rounding import percent
 from fairret.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def draw(curve: Tradeoff, ax: Axes | None) -> tuple[Figure, Axes]:
         ax.invert_xaxis()  # fair is on the left, as for the others
     ax.set_xlabel(
         f"{MEASURES[curve.kind]} ({' and '.join(curve.notions)}); bars: "
-        f"{curve.confidence:.0%} confidence for the population"
+        f"{percent(curve.confidence)} confidence for the population"
     )
     ax.set_ylabel("accuracy")
     ax.set_title(f"Accuracy by tolerance, n = {curve.n:,}", loc="left")

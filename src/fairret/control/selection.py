@@ -12,6 +12,7 @@ from fairret.checks import check_share
 from fairret.control.certificates import MEASURES, Certificate
 from fairret.control.certify import certificate, check_confidence, read_notion
 from fairret.control.performance import measure_performance
+from fairret.control.rounding import at_least, at_most
 from fairret.control.rows import Array, as_column
 from fairret.control.tolerance import Tolerance
 from fairret.errors import ArgumentError, did_you_mean
@@ -59,7 +60,8 @@ class Selection:
         found = best.certificate
         measure = f"{MEASURES[found.kind]} {found.estimate:.3f}"
         if self.by == "bound":
-            measure += f", bound {found.bound:.3f}"
+            outwards = at_least if found.kind == "min_ratio" else at_most
+            measure += f", bound {outwards(found.bound)}"
         passed = sum(candidate.within for candidate in self.candidates)
         if best.within:
             return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from torch import Tensor
 from fairret.control.certificates import MEASURES, Certificate
 from fairret.control.certify import certificate
 from fairret.control.performance import Performance, measure_performance
+from fairret.control.rounding import at_least, at_most, percent
 from fairret.control.rows import Array, FitRows
 from fairret.control.rule import Rule
 from fairret.control.scores import warn_if_fitted_to, warn_if_too_good
@@ -238,6 +240,28 @@ class Solution:
                 found.append(high - low if kind == "max_difference" else -ratio)
         return abs(max(found, default=float("nan")))
 
+    def _value_in_words(self, stated: Tolerance) -> str:
+        """The value, rounded away from a limit that it misses."""
+        if self._is_met(stated):
+            return f"{round(self.value, 12):.3f}"
+        return (at_least if stated.kind == "min_ratio" else at_most)(self.value)
+
+    def _assurance_in_words(self, stated: Tolerance, confidence: float) -> str:
+        sure = f"with {percent(confidence)} confidence"
+        if self.status == "met":
+            return f"It holds in the population {sure}."
+        words = f"It is not assured for the population {sure}"
+        found = self.certify_fit(confidence)
+        if found.reasons:
+            return f"{words}: {'; '.join(found.reasons)}."
+        outwards = at_least if stated.kind == "min_ratio" else at_most
+        words += f": the bound is {outwards(found.bound)}."
+        needed = found.rows_needed(stated)
+        if math.isinf(needed):
+            return words
+        rows = f"{math.ceil(needed):,} rows would be needed"
+        return f"{words} About {rows} instead of {found.n:,}."
+
     def __repr__(self) -> str:
         return (
             f"Solution(status={self.status!r}, max_violation={self.max_violation:.4f}, "
@@ -259,18 +283,16 @@ class Solution:
         }["met" if assured and self._is_met(first) else self.status]  # met, not assured
         if self.status == "met" and self._beyond(first):
             head += ", up to chance"
+        if assured and self.status != "met" and self._is_met(first):
+            head += ", but is not assured"
         lines = [
-            f"{head}: the {MEASURES[first.kind]} is {round(self.value, 12):.3f}.",
+            f"{head}: the {MEASURES[first.kind]} is {self._value_in_words(first)}.",
             f"Accuracy {self.accuracy:.3f}, balanced accuracy "
             f"{self.balanced_accuracy:.3f}, positive rate {self.rate:.3f} "
             f"(allowed: {self.task.band[0]:.3f} to {self.task.band[1]:.3f}).",
         ]
         if self.confidence is not None:
-            lines.append(
-                f"It holds in the population with {self.confidence:.0%} confidence."
-                if self.status == "met"
-                else "It is not assured for the population."
-            )
+            lines.append(self._assurance_in_words(first, self.confidence))
         if self.reachable is not None:
             margin = "with the margin that this needs, " if assured else ""
             words = f"{margin}the smallest tolerance that a rule met is"

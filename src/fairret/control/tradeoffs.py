@@ -15,6 +15,7 @@ from fairret.control.certify import certificate, check_confidence, read_notion
 from fairret.control.feasibility import is_infeasible
 from fairret.control.find import BAND, Fit
 from fairret.control.performance import measure_performance
+from fairret.control.rounding import at_least, at_most, percent
 from fairret.control.rows import Array, FitRows, read_rows
 from fairret.control.rule import gain
 from fairret.control.scores import warn_if_too_good
@@ -67,10 +68,9 @@ class TradeoffPoint:
             self.balanced_accuracy,
             self.rate,
             self.value,
-            self.low,
-            self.high,
         )
-        return (self.mode, stated + note, *(f"{x:.3f}" for x in numbers))
+        ends = at_least(self.low), at_most(self.high)
+        return (self.mode, stated + note, *(f"{x:.3f}" for x in numbers), *ends)
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +175,7 @@ class Tradeoff:
         about = (
             f"value: {MEASURES[self.kind]} ({' and '.join(self.notions)}) of "
             f"{self.n:,} rows; in the population between low and high, with "
-            f"{self.confidence:.0%} confidence"
+            f"{percent(self.confidence)} confidence"
         )
         if any(point.relaxed for point in self.points):
             about += "; relaxed: small groups have a wider tolerance"
