@@ -7,6 +7,7 @@ import torch
 
 from control.conftest import draw_people
 from fairret.control import Tolerance, find_rule, recalibrate
+from fairret.control.task import Notion
 from fairret.errors import (
     ArgumentError,
     NameNotFoundError,
@@ -213,6 +214,41 @@ def test_wider_ratios_are_told_as_ratios():
     smallest = found.groups[0]
     assert smallest.treatment == "relaxed"
     assert f"{smallest.name} {1 - smallest.allowed:.3f}" in str(found)
+
+
+@pytest.mark.parametrize("tolerance", [{"min_ratio": 0.99}, {"max_difference": 0.01}])
+def test_wider_tolerance_is_that_of_pairs(tolerance):
+    people = draw_people(600, 3, seed=5)
+    found = find_rule(*people[:3], **tolerance)
+    gamma = found.statistics[0, 1:]
+    apart = gamma - gamma[:, None]
+    if "min_ratio" in tolerance:
+        apart = apart / gamma
+    assert found.status == "met"
+    assert "up to chance" in str(found)
+    for k, group in enumerate(found.groups):
+        assert group.treatment == "relaxed"
+        own = max(float(apart[k].max()), float(apart[:, k].max()))
+        assert own <= group.allowed
+
+
+@pytest.mark.parametrize("tolerance", [{"min_ratio": 0.8}, {"max_difference": 0.2}])
+def test_pair_exceeds_a_tolerance_where_it_is_beyond_its_distance(tolerance):
+    g = torch.Generator().manual_seed(1)
+    stated = Tolerance(**tolerance)
+    limit = stated.per_group(NAMES[:2])
+    beyond = 0
+    for _ in range(200):
+        slack = 0.2 * torch.rand(2, generator=g, dtype=torch.float64)
+        gamma = 0.3 + 0.5 * torch.rand(3, generator=g, dtype=torch.float64)
+        notion = Notion(0, stated, limit, slack, ((0, 1),), share=True)
+        low, high = float(gamma[1:].min()), float(gamma[1:].max())
+        apart = 1 - low / high if "min_ratio" in tolerance else high - low
+        over = apart - notion.distance(gamma)
+        assert float(over[0]) == float(over[1])
+        assert (notion.excess(gamma) > 0) == (float(over[0]) > 0)
+        beyond += int(over[0] > 0)
+    assert 20 < beyond < 180
 
 
 def test_tolerance_that_is_not_assured_may_be_met_on_the_rows():

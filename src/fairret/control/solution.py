@@ -198,11 +198,17 @@ class Solution:
                 float(self.counted[notion.part, k]),
                 float(self.statistics[notion.part, k + 1]),
                 float(violation(self.statistics[notion.part])[k]),
-                float(notion.allowed[k]),
+                float(allowed),
                 self._treatment(notion, k),
             )
             for notion in self.task.notions
-            for k, name in enumerate(self.rule.names)
+            for k, (name, allowed) in enumerate(
+                zip(
+                    self.rule.names,
+                    notion.distance(self.statistics[notion.part]),
+                    strict=True,
+                )
+            )
         )
 
     def _treatment(self, notion: Notion, k: int) -> Treatment:

@@ -99,6 +99,32 @@ class Notion:
             worst = max(worst, float(found))
         return worst
 
+    def distance(self, gamma: Tensor) -> Tensor:
+        r"""The distance from parity that groups may have at :math:`\gamma`, `(d_s,)`.
+
+        Of a pair, both groups have a slack, relative to the overall statistic:
+        :math:`e + (r_k + r_l) \bar\gamma` for differences, and for ratios
+        :math:`1 - \rho + (r_k + \rho r_l) \bar\gamma / \gamma_l` with the higher
+        :math:`\gamma_l`. The largest of all pairs of a group counts.
+        """
+        allowed = self.allowed.clone()
+        if self.tolerance.kind == "max_violation":
+            return allowed
+        overall, each = float(gamma[0]), gamma[1:].tolist()
+        r, e = self.slack.tolist(), self.tolerance.distance
+        for groups in self.pairs:
+            for k in groups:
+                found = []
+                for j in set(groups) - {k}:
+                    low, high = sorted((k, j), key=lambda x: each[x])
+                    if self.tolerance.kind == "max_difference":
+                        found.append(e + (r[k] + r[j]) * overall)
+                    elif each[high] > 0:
+                        more = (r[low] + (1 - e) * r[high]) * overall / each[high]
+                        found.append(min(e + more, 1.0))
+                allowed[k] = max(found, default=1.0)
+        return allowed
+
     def exceeding(self, gamma: Tensor) -> list[int]:
         """The groups that exceed the tolerance, or that of a pair which does."""
         if self.tolerance.kind == "max_violation":
