@@ -2,14 +2,16 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
 from control.conftest import draw_people
-from fairret.control import Tolerance, find_rule, recalibrate
+from fairret.control import Tolerance, certificate, find_rule, recalibrate, tradeoff
 from fairret.control.task import Notion
 from fairret.errors import (
     ArgumentError,
+    DtypeError,
     NameNotFoundError,
     RangeError,
     ShapeError,
@@ -249,6 +251,66 @@ def test_pair_exceeds_a_tolerance_where_it_is_beyond_its_distance(tolerance):
         assert (notion.excess(gamma) > 0) == (float(over[0]) > 0)
         beyond += int(over[0] > 0)
     assert 20 < beyond < 180
+
+
+def test_groups_of_several_notions_are_named_with_them():
+    people = draw_people(600, 3, seed=5)
+    notion = ["pr", "tpr"]
+    found = find_rule(*people[:3], names=NAMES, notion=notion, max_violation=0.02)
+    for group in found.groups:
+        if group.treatment == "relaxed":
+            assert f"{group.name} for {group.notion} {group.allowed:.3f}" in str(found)
+        else:
+            assert f"{group.name} for {group.notion} ({group.counted:.0f}" in str(found)
+
+
+@pytest.mark.parametrize("limit", [{"min_ratio": 0.8}, {"max_difference": 0.1}])
+@pytest.mark.parametrize("beside", [True, False])
+def test_amounts_are_not_compared_as_groups(people, limit, beside):
+    age = torch.linspace(0, 1, 3000, dtype=torch.float64)[:, None]
+    sens, traits = (age, {"age": [0]})
+    if beside:
+        sens, traits = torch.cat((people.sens, age), 1), {"a": [0, 1, 2], "age": [3]}
+    kind = next(iter(limit))
+    message = f"age is an amount.*`{kind}` compares the groups of a trait. Cut it"
+    calls = [
+        lambda: find_rule(people.eta, sens, people.label, traits=traits, **limit),
+        lambda: tradeoff(people.eta, sens, people.label, traits=traits, kind=kind),
+        lambda: certificate(people.label, sens, traits=traits, kind=kind),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError, match=message):
+            call()
+    with pytest.raises(ArgumentError, match=r"^years is an amount"):
+        certificate(people.label, age, names=["years"], kind=kind)
+    found = find_rule(people.eta, sens, people.label, traits=traits, max_violation=0.3)
+    assert found.status == "met"
+
+
+def test_single_group_is_not_compared_with_itself(people):
+    message = "No trait has two groups with the 30 counted rows that `min_ratio` needs"
+    with pytest.raises(RangeError, match=message):
+        find_rule(people.eta, torch.ones(3000, 1), people.label, min_ratio=0.8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"label": ["no", "yes"]},
+            "`label` must be .*; got text such as 'no'. Compare",
+        ),
+        ({"sens": [["f"], ["m"]]}, "`sens` must be .*; got text such as 'f'. Encode"),
+        ({"weight": [None, None]}, "`weight` must be .* of numbers; got ndarray. Conv"),
+    ],
+)
+def test_text_is_refused_with_one_sentence(change, message):
+    good = {"sens": np.eye(2), "label": np.array([0, 1])}
+    arguments = good | {name: np.array(x) for name, x in change.items()}
+    with pytest.raises(DtypeError, match=message):
+        find_rule(np.array([0.3, 0.7]), **arguments, max_violation=0.1)
+    with pytest.raises(DtypeError, match=message):
+        certificate(np.array([0, 1]), **arguments)
 
 
 def test_tolerance_that_is_not_assured_may_be_met_on_the_rows():

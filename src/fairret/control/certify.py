@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fairret.checks import check_share
 from fairret.control.certificates import Certificate, CertifiedGap
-from fairret.control.rows import Array, as_column, as_matrix
+from fairret.control.rows import Array, as_column, as_matrix, check_amounts
 from fairret.control.tolerance import KINDS, Kind, check_groups
 from fairret.errors import ArgumentError, RangeError, did_you_mean
 from fairret.metric.result import ParityResult
@@ -90,6 +90,7 @@ def certificate(
             f"{float(f.max()):g}. Pass `score > threshold`."
         )
     s = as_matrix("sens", sens, len(f)).nan_to_num(nan=0.0)
+    check_amounts(kind, s, traits, names)
     columns = {"label": label, "weight": weight}
     given = {k: as_column(k, x, len(f)) for k, x in columns.items() if x is not None}
     if isinstance(traits, Mapping):

@@ -23,7 +23,7 @@ from fairret.control.feasibility import (
     smallest_reachable,
     solve_stricter,
 )
-from fairret.control.rows import Array, FitRows, read_rows
+from fairret.control.rows import Array, FitRows, check_amounts, read_rows
 from fairret.control.rule import Rule, evaluate_both, gain
 from fairret.control.scores import warn_if_too_good
 from fairret.control.solution import Solution, Status
@@ -177,6 +177,13 @@ class Fit:
             raise RangeError(
                 f"No group has the {self.min_size:g} counted rows that a tolerance "
                 f"needs; the largest has {float(self.counted.max()):.0f}."
+            )
+        kind, overall = task.notions[0].tolerance.kind, self.task.plain_statistics[:, 0]
+        if kind != "max_violation" and bool((overall.abs() > 0).any()):
+            raise RangeError(
+                f"No trait has two groups with the {self.min_size:g} counted rows that "
+                f"`{kind}` needs, so there is nothing to compare. Pass two columns for "
+                "a trait with two groups, or use `max_violation`."
             )
         raise RangeError(
             "Without a tolerance, the statistic of everybody is 0 or undefined, so "
@@ -357,6 +364,7 @@ def find_rule(
         traits=traits,
         inputs=inputs,
     )
+    check_amounts(tolerance.kind, rows.sens, traits, names)
     fit = Fit(
         rows, statistic, threshold=threshold, min_rate=min_rate, min_size=min_size
     )

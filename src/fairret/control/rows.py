@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fairret.errors import RangeError, ShapeError
+from fairret.checks import example_of_text
+from fairret.errors import ArgumentError, DtypeError, RangeError, ShapeError
 
 Array: TypeAlias = Tensor | NDArray[np.generic]
 UNRELATED = 0.01  # share of a membership's variance below which q tells nothing
@@ -127,7 +128,7 @@ def _read_q(place: int, q: tuple[Array, Array], s: Tensor) -> Tensor:
 
 def as_column(name: str, x: Array, n: int | None = None) -> Tensor:
     """Read `(n,)` or `(n, 1)` as float64."""
-    rows = torch.as_tensor(x).detach().to(torch.float64)
+    rows = _as_numbers(name, x)
     if rows.dim() == 2 and rows.shape[1] == 1:
         rows = rows[:, 0]
     if rows.dim() != 1 or (n is not None and len(rows) != n):
@@ -136,9 +137,56 @@ def as_column(name: str, x: Array, n: int | None = None) -> Tensor:
     return rows
 
 
+def _as_numbers(name: str, x: Array) -> Tensor:
+    """Read numbers as float64."""
+    try:
+        return torch.as_tensor(x).detach().to(torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        text = example_of_text(x)
+        got = type(x).__name__ if text is None else f"text such as {text!r}"
+        hint = {
+            "label": "Compare labels with the positive class: `label == 'yes'`.",
+            "sens": "Encode traits with `fairret.sensitive.SensitiveEncoder`.",
+        }.get(name, "Convert it with `numpy.asarray(x, dtype=float)`.")
+        raise DtypeError(
+            f"`{name}` must be a tensor or an array of numbers; got {got}. {hint}"
+        ) from None
+
+
+def check_amounts(
+    kind: str,
+    s: Tensor,
+    traits: Mapping[str, Sequence[int]] | Sequence[Sequence[int]] | None,
+    names: Sequence[str] | None,
+) -> None:
+    """Refuse to compare the groups of a trait that is an amount, such as the age.
+
+    Args:
+        kind: The form of the tolerance.
+        s: Memberships, `(n, d_s)`.
+        traits: Which columns belong to the same trait.
+        names: Names of the groups.
+    """
+    if kind == "max_violation":
+        return
+    own = [range(s.shape[1])] if traits is None else traits
+    named = own.items() if isinstance(own, Mapping) else ((None, k) for k in own)
+    for trait, columns in named:
+        if len(columns) != 1:
+            continue
+        amount = s[:, columns[0]]
+        if bool(((amount > 0) & (amount < 1)).any()):
+            name = trait or (names[columns[0]] if names is not None else "The trait")
+            raise ArgumentError(
+                f"{name} is an amount, one column with values between 0 and 1; "
+                f"`{kind}` compares the groups of a trait. Cut it into groups with "
+                "`fairret.sensitive.Binned`, or use `max_violation`."
+            )
+
+
 def as_matrix(name: str, x: Array, n: int) -> Tensor:
     """Read `(n, d_s)` as float64."""
-    rows = torch.as_tensor(x).detach().to(torch.float64)
+    rows = _as_numbers(name, x)
     if rows.dim() != 2 or len(rows) != n or rows.shape[1] == 0:
         raise ShapeError(
             f"`{name}` must have shape ({n}, d_s); got {tuple(rows.shape)}. "

@@ -307,7 +307,8 @@ class Solution:
         if relaxed:
             ratio = first.kind == "min_ratio"
             each = ", ".join(
-                f"{g.name} {1 - g.allowed if ratio else g.allowed:.3f}" for g in relaxed
+                f"{self._name(g)} {1 - g.allowed if ratio else g.allowed:.3f}"
+                for g in relaxed
             )
             lines.append(
                 "Groups with too few rows to show the tolerance have a wider one, "
@@ -316,6 +317,11 @@ class Solution:
             )
         few = [g for g in self.groups if g.treatment == "too few rows"]
         if few:
-            each = ", ".join(f"{g.name} ({g.counted:.0f} rows)" for g in few)
+            each = ", ".join(f"{self._name(g)} ({g.counted:.0f} rows)" for g in few)
             lines.append(f"Too few rows to constrain: {each}.")
         return lines
+
+    def _name(self, group: GroupOutcome) -> str:
+        """Name a group, with the notion if there are several."""
+        several = len(self.task.notions) > 1
+        return f"{group.name} for {group.notion}" if several else group.name

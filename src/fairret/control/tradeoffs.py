@@ -16,7 +16,7 @@ from fairret.control.feasibility import is_infeasible
 from fairret.control.find import BAND, Fit
 from fairret.control.performance import measure_performance
 from fairret.control.rounding import at_least, at_most, percent
-from fairret.control.rows import Array, FitRows, read_rows
+from fairret.control.rows import Array, FitRows, check_amounts, read_rows
 from fairret.control.rule import gain
 from fairret.control.scores import warn_if_too_good
 from fairret.control.solution import Solution, Status
@@ -265,6 +265,7 @@ def tradeoff(
     first = read(eta)
     warn_if_too_good(first.eta, first.label, first.weight)
     values = _read_tolerances(kind, tolerances)
+    check_amounts(kind, first.sens, traits, names)
     mapping: Recalibration | None = None
     rows: dict[Mode, FitRows] = {}
     if q is not None:
