@@ -180,7 +180,7 @@ def check_amounts(
             raise ArgumentError(
                 f"{name} is an amount, one column with values between 0 and 1; "
                 f"`{kind}` compares the groups of a trait. Cut it into groups with "
-                "`fairret.sensitive.Binned`, or use `max_violation`."
+                "`fairret.sensitive.Binned`, leave it out, or use `max_violation`."
             )
 
 
