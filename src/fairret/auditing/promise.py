@@ -64,6 +64,8 @@ class Promise:
         confidence: Of the certificate.
         bound: One-sided bound of the certificate.
         assured: Whether the tolerance holds in the population, with this confidence.
+        broken: Whether it does not hold there, with this confidence.
+        reasons: Why nothing can be certified, if so.
         rows: How many and which rows were measured, in words.
         before: The decisions without the rule.
         after: The decisions of the rule.
@@ -85,6 +87,8 @@ class Promise:
     notes: tuple[str, ...] = ()
     mode: str = "blind"
     curve: Curve | None = None
+    broken: bool = False
+    reasons: tuple[str, ...] = ()
 
     @property
     def strictest(self) -> float:
@@ -95,7 +99,8 @@ class Promise:
     @property
     def measure(self) -> str:
         """What is limited, in words."""
-        return MEASURES[self.kind]
+        named = " of the named groups" if isinstance(self.limit, Mapping) else ""
+        return MEASURES[self.kind] + named
 
     @property
     def small_groups(self) -> bool:
@@ -165,7 +170,8 @@ class Promise:
         """What is certain about people beyond these rows, in a sentence."""
         sure = f"{100 * self.confidence:.6g}%"
         if math.isnan(self.after.high):
-            return "Nothing can be certified: no group has enough rows that count."
+            why = self.reasons or ("no group has enough rows that count",)
+            return f"Nothing can be certified: {'; '.join(why)}."
         low, high = self.write(self.after.low), self.write(self.after.high)
         text = (
             f"Certificate: with {sure} confidence, the {self.measure} in the "
@@ -173,13 +179,14 @@ class Promise:
         )
         word = "at least" if self.kind == "min_ratio" else "at most"
         if self.assured:
-            bound = self.write(self.bound)
+            shown = f"It is {word} {self.write(self.bound)}"
+            if isinstance(self.limit, Mapping):
+                shown = "Each of them is within its own limit"
             return (
-                f"{text} It is {word} {bound} with the same confidence, so the "
-                "tolerance holds in the population, too."
+                f"{text} {shown} with the same confidence, so the tolerance holds in "
+                "the population, too."
             )
-        near, far = self.after.low, self.after.high
-        if not (self.keeps(near) or self.keeps(far)):
+        if self.broken:
             return f"{text} So the tolerance does not hold in the population."
         return (
             f"{text} So it is not certain that the tolerance holds in the population. "

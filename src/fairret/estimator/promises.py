@@ -11,7 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from fairret.auditing.promise import Curve, CurvePoint, Promise, Reached
-from fairret.control import Certificate, GroupOutcome, Tolerance, Tradeoff, certificate
+from fairret.control import (
+    Certificate,
+    CertifiedGap,
+    GroupOutcome,
+    Tolerance,
+    Tradeoff,
+    certificate,
+)
 from fairret.control.performance import measure_performance
 from fairret.control.tradeoffs import TradeoffPoint
 from fairret.estimator.features import Numbers
@@ -70,6 +77,7 @@ def make_promise(
         names=rows.names,
         traits=rows.traits,
         confidence=certified.confidence,
+        groups=limited_groups(tolerance),
     )
     met, value = reached or (_keeps(certified, tolerance), certified.estimate)
     limit = getattr(tolerance, tolerance.kind)
@@ -82,6 +90,8 @@ def make_promise(
         confidence=certified.confidence,
         bound=certified.bound,
         assured=certified.holds(tolerance),
+        broken=_is_broken(certified, tolerance),
+        reasons=certified.reasons,
         rows=f"{certified.n:,} {which}",
         before=_reached(before, plain.astype(np.float64), rows),
         after=_reached(certified, decisions, rows)._replace(value=value),
@@ -97,19 +107,42 @@ def _reached(found: Certificate, decisions: Numbers, rows: Measured) -> Reached:
     return Reached(found.estimate, found.low, found.high, *good)
 
 
+def limited_groups(tolerance: Tolerance) -> tuple[str, ...] | None:
+    """Name the groups that have a limit of their own; None if all have the same."""
+    limit = tolerance.max_violation
+    return tuple(limit) if isinstance(limit, Mapping) else None
+
+
 def _keeps(found: Certificate, tolerance: Tolerance) -> bool:
     """Whether the estimates keep the tolerance."""
+    if math.isnan(found.estimate):
+        return False
+    return not any(
+        _exceeds(found.kind, gap.estimate, _limit(gap, tolerance))
+        for gap in found.gaps
+        if gap.certified
+    )
+
+
+def _is_broken(found: Certificate, tolerance: Tolerance) -> bool:
+    """Whether a whole interval is beyond its limit."""
+    return any(
+        _exceeds(found.kind, end, _limit(gap, tolerance))
+        for gap in found.gaps
+        if gap.certified
+        for end in [gap.high if found.kind == "min_ratio" else gap.low]
+    )
+
+
+def _limit(gap: CertifiedGap, tolerance: Tolerance) -> float:
     limit = tolerance.max_violation
-    for gap in found.gaps:
-        if not gap.certified:
-            continue
-        most = tolerance.value
-        if isinstance(limit, Mapping):
-            most = limit.get(gap.groups[0], math.inf)
-        over = gap.estimate - most
-        if (-over if found.kind == "min_ratio" else over) > 0:
-            return False
-    return not math.isnan(found.estimate)
+    if isinstance(limit, Mapping):
+        return limit.get(gap.groups[0], math.inf)
+    return tolerance.value
+
+
+def _exceeds(kind: str, value: float, limit: float) -> bool:
+    return value < limit if kind == "min_ratio" else value > limit
 
 
 def _notes(groups: Iterable[GroupOutcome], certified: Certificate) -> list[str]:

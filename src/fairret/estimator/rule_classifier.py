@@ -34,7 +34,7 @@ from fairret.estimator.out_of_fold import (
     Setting,
     audit_decisions,
 )
-from fairret.estimator.promises import Measured, make_promise
+from fairret.estimator.promises import Measured, limited_groups, make_promise
 from fairret.estimator.traits import Table, read_traits
 from fairret.statistic.base import LinearFractionalStatistic
 
@@ -231,6 +231,7 @@ class RuleClassifier(TraitClassifier):
             names=self.encoder_.names,
             traits=self.encoder_.traits,
             confidence=confidence,
+            groups=limited_groups(setting.tolerance),
         )
 
     @property
