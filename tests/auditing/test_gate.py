@@ -102,6 +102,27 @@ def test_as_many_more_rows_as_it_says_decide(limit):
         assert (found.status != "undecided") == decided
 
 
+@pytest.mark.parametrize(
+    ("yes", "limit"),
+    [
+        ((16, 20), {"min_ratio": 0.8}),
+        ((8, 10), {"min_ratio": 0.8}),
+        ((32, 40), {"min_ratio": 0.8}),
+        ((72, 90), {"min_ratio": 0.8}),
+        ((8, 10), {"max_difference": 0.02}),
+        ((40, 60), {"max_violation": 0.2}),
+    ],
+)
+def test_exactly_the_limit_is_within_it(yes, limit):
+    frame = two_groups(*(x / 100 for x in yes), n=(100, 100))
+    found = one(frame, "estimate", **limit)
+    assert found.passed
+    if "min_ratio" in limit:
+        assert "is 0.80 (" in found.text
+        assert "four-fifths rule met" in audit(frame)._repr_html_()
+        assert not one(frame, "estimate", min_ratio=0.8 + 1e-6).passed
+
+
 def test_not_measurable_is_no_pass():
     few = two_groups(0.5, 0.6, n=(20, 25))
     for mode in MODES:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from fairret.auditing.findings import SELECTION, Findings, Section
+from fairret.auditing.limits import Kind, keeps, same
 from fairret.auditing.wording import (
     MOST_DIGITS,
     confidence,
@@ -24,7 +25,6 @@ from fairret.errors import (
     meant_share,
 )
 
-Kind: TypeAlias = Literal["max_violation", "min_ratio", "max_difference"]
 Status: TypeAlias = Literal[
     "within", "violated", "undecided", "not measurable", "degenerate"
 ]
@@ -161,10 +161,10 @@ def _outcome(
     elif math.isnan(estimate):
         status = "not measurable"
     elif mode == "estimate":
-        status = "within" if _keeps(kind, estimate, limit) else "violated"
-    elif _keeps(kind, low, limit) and _keeps(kind, high, limit):
+        status = "within" if keeps(kind, estimate, limit) else "violated"
+    elif keeps(kind, low, limit) and keeps(kind, high, limit):
         status = "within"
-    elif not (_keeps(kind, low, limit) or _keeps(kind, high, limit)):
+    elif not (keeps(kind, low, limit) or keeps(kind, high, limit)):
         status = "violated"
     else:
         status = "undecided"
@@ -174,10 +174,6 @@ def _outcome(
         section.name, kind, limit, estimate, low, high, status, more, passed
     )
     return replace(found, text=_text(audit, section, found))
-
-
-def _keeps(kind: Kind, value: float, limit: float) -> bool:
-    return value >= limit if kind == "min_ratio" else value <= limit
 
 
 def _bounds(
@@ -212,7 +208,7 @@ def _more_rows(
     half = below if estimate > limit else above
     if low == 0 or high == 1:  # an end at the boundary is not informative
         half = max(below, above)
-    if estimate == limit or not math.isfinite(half):
+    if same(estimate, limit) or not math.isfinite(half):
         return None
     factor = (half / (limit - estimate)) ** 2
     more = rows * (factor - 1)
@@ -262,7 +258,7 @@ def _text(audit: Findings, section: Section, found: Outcome) -> str:
 
     for digits in range(1, MOST_DIGITS + 1):  # enough to tell it from its limit
         texts = write(found.estimate, digits), write(found.limit, digits)
-        if texts[0] != texts[1] or found.estimate == found.limit:
+        if texts[0] != texts[1] or same(found.estimate, found.limit):
             break
 
     def shown(value: float) -> str:

@@ -14,6 +14,7 @@ from fairret import __version__
 from fairret.auditing.drawing import Panel, make_panel, make_scale
 from fairret.auditing.findings import SELECTION, Findings, Part, Section
 from fairret.auditing.gate import Gate
+from fairret.auditing.limits import keeps
 from fairret.auditing.tradeoff_chart import HEIGHT, draw_tradeoff
 from fairret.auditing.wording import (
     confidence,
@@ -223,7 +224,7 @@ def _spread(audit: Findings, part: Part, result: ParityResult, of: str) -> str:
         return ""
     rule = flipped = ""
     if part.name == SELECTION and of == "decisions":
-        kept = "met" if ratio >= FOUR_FIFTHS else "not met"
+        kept = "met" if keeps("min_ratio", ratio, FOUR_FIFTHS) else "not met"
         rule = f", four-fifths rule {kept} by the estimate"
     if part.name == SELECTION and not favourable:
         flipped = " share without a flag"

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-Kind: TypeAlias = Literal["max_violation", "max_difference", "min_ratio"]
+from fairret.auditing.limits import Kind, keeps, same
+
 MEASURES: dict[Kind, str] = {
     "max_violation": "largest violation",
     "max_difference": "largest difference of two groups of a trait",
@@ -106,7 +107,8 @@ class Promise:
     def small_groups(self) -> bool:
         """Whether small groups exceed the limit, although it counts as met."""
         if isinstance(self.limit, Mapping):
-            return self.met and self.after.value > max(self.limit.values()) + 1e-9
+            most = max(self.limit.values())
+            return self.met and not keeps(self.kind, self.after.value, most)
         return self.met and not self.keeps(self.after.value)
 
     @property
@@ -118,8 +120,7 @@ class Promise:
 
     def keeps(self, value: float) -> bool:
         """Whether a number is within the limit, but for rounding."""
-        over = value - self.strictest
-        return (-over if self.kind == "min_ratio" else over) <= 1e-9
+        return keeps(self.kind, value, self.strictest)
 
     def covers(self, statistics: Sequence[str]) -> bool:
         """Whether the tolerance is about all of these statistics."""
@@ -144,7 +145,7 @@ class Promise:
         limit = self.strictest
         for digits in range(1, MOST_DIGITS + 1):
             texts = [_write(self.kind, x, digits) for x in (value, limit)]
-            if texts[0] != texts[1] or abs(value - limit) < 1e-9:
+            if texts[0] != texts[1] or same(value, limit):
                 break
         return texts[0]
 
