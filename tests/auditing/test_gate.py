@@ -148,6 +148,25 @@ def test_no_ratio_is_measured_where_everybody_has_none():
     assert "the statistic of everybody is zero" in gate.outcomes[0].text
 
 
+def test_without_an_event_no_violation_is_assured():
+    """Of 250 rows each, half are negative, and no negative gets a yes."""
+    frame = two_groups(0.3, 0.6, n=(250, 250))
+    frame["p"] *= frame["y"]
+    found = audit(frame, ["fpr"])
+    said = "the overall value may be zero, so these rows do not bound a violation"
+    assert str(found).startswith("False positive parity: within chance.")
+    assert said in str(found)
+    for mode, passes in (("evidence", True), ("assurance", False)):
+        gate = found.gate(max_violation=0.2, mode=mode)
+        (outcome,) = gate.outcomes
+        assert (outcome.status, gate.passed) == ("undecided", passes)
+        assert said in outcome.text
+        assert "0.0% to ∞" in outcome.text
+    assert found.gate(max_difference=0.05, mode="assurance").passed  # that is bounded
+    bounds = found.to_dict()["notions"][0]["decisions"]["largest_violation"]
+    assert bounds == {"estimate": 0, "low": 0, "high": None}
+
+
 @pytest.mark.parametrize("share", [0.002, 0.998])
 @pytest.mark.parametrize("mode", MODES)
 def test_degenerate_models_never_pass(share, mode):

@@ -12,6 +12,7 @@ from fairret.metric import Parity
 from fairret.metric.relative import mean_square_violation
 from fairret.metric.simultaneous_intervals import violation_intervals
 from fairret.metric.studentised_test import studentised_test
+from fairret.statistic import LinearFractionalStatistic
 from tables import Population, moments, trait
 
 HARD = pytest.mark.parametrize("hard", [False, True], ids=["scores", "decisions"])
@@ -167,6 +168,37 @@ def test_a_group_without_a_yes_has_bounds():
     estimate, low, high = result.ratio_bounds
     assert estimate == low == 0
     assert 0 < high < 0.8
+
+
+def test_without_an_event_a_violation_has_no_upper_bound():
+    """In the population, one group may have all events, and a violation of 100 %."""
+    metric = Parity("pr", threshold=0.5)
+    metric.update(torch.zeros(500), trait(200, 300))
+    result = metric.compute().decisions
+    assert result.largest_violation == (0, 0, math.inf)
+    assert [x.violation_high for x in result.groups.values()] == [math.inf] * 2
+    assert result.difference_bounds.high < 0.05  # a difference is bounded all the same
+
+
+class Balance(LinearFractionalStatistic):
+    """Mean of 2 h - 1, which may be 0 or negative."""
+
+    def nom_intercept(self) -> float:
+        return -1.0
+
+    def nom_slope(self) -> float:
+        return 2.0
+
+    def denom_intercept(self) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize(("share", "bounded"), [(0.52, False), (0.70, True)])
+def test_a_violation_is_bounded_if_the_overall_value_is_not_zero(share, bounded):
+    metric = Parity(Balance(), threshold=0.5)
+    metric.update((torch.arange(400) % 100 < 100 * share).double(), trait(100, 300))
+    result = metric.compute().decisions
+    assert math.isfinite(result.largest_violation.high) == bounded
 
 
 def test_nothing_is_bounded_where_nobody_is_judged():

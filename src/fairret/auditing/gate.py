@@ -11,9 +11,11 @@ from fairret.auditing.findings import SELECTION, Findings, Section
 from fairret.auditing.limits import Kind, keeps, same
 from fairret.auditing.wording import (
     MOST_DIGITS,
+    UNBOUNDED,
     confidence,
     first_few,
     number,
+    percent,
     reason,
     rounded_up,
 )
@@ -254,7 +256,9 @@ def _text(audit: Findings, section: Section, found: Outcome) -> str:
     def write(value: float, digits: int) -> str:
         if found.kind == "min_ratio":
             return f"{value:.{digits + 1}f}"
-        return f"{value:.{digits}%}" if relative else number(value, notion, digits)
+        if relative:
+            return percent(value, digits)
+        return number(value, notion, digits)
 
     for digits in range(1, MOST_DIGITS + 1):  # enough to tell it from its limit
         texts = write(found.estimate, digits), write(found.limit, digits)
@@ -286,6 +290,8 @@ def _text(audit: Findings, section: Section, found: Outcome) -> str:
             if found.more_rows
             else " (no number of rows would decide soon)"
         )
+        if math.isinf(found.high):
+            more = f" ({UNBOUNDED})"
         more += "" if found.passed else ", which is not a pass"
     few = list(dict.fromkeys(group.name for _, group in section.too_few))
     text = f"{section.title}: {found.status}{more}; {measured} ({interval})."

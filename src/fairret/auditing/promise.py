@@ -198,4 +198,4 @@ class Promise:
 def _write(kind: Kind, value: float, digits: int) -> str:
     if kind == "min_ratio":
         return f"{value:.{digits + 1}f}"
-    return f"{value:.{digits}%}"
+    return "∞" if math.isinf(value) else f"{value:.{digits}%}"

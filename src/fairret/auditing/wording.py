@@ -14,6 +14,10 @@ from fairret.metric.result import ParityResult
 from fairret.metric.simultaneous_intervals import Bounds
 
 MOST_DIGITS = 4
+UNBOUNDED = (
+    "the overall value may be zero, so these rows do not bound a violation relative to "
+    "it"
+)
 NAMED = 5  # groups that a sentence names; more are counted
 
 
@@ -159,13 +163,17 @@ def verdict(audit: Findings, section: Section) -> str:
             )
     sure = confidence(audit.settings.confidence)
     bounds = section.decisions.largest_violation
-    interval = between(bounds, beyond=section.decisions.beyond_chance)
+    interval = f"with {sure} confidence it is " + between(
+        bounds, beyond=section.decisions.beyond_chance
+    )
+    if math.isinf(float(bounds.high)):
+        interval = UNBOUNDED
     if worst not in (strongest, largest):
         of = f" in {worst.part.notion.title.lower()}" if len(section.parts) > 1 else ""
         whose = f" of a judged group, that of {worst.group.name}{of},"
     sentences.append(
-        f"The largest violation{whose} is {percent(float(bounds.estimate))}; with "
-        f"{sure} confidence it is {interval}."
+        f"The largest violation{whose} is {percent(float(bounds.estimate))}; "
+        f"{interval}."
     )
     if len(audit.settings.models) > 1:
         sentences.append(_change(audit, section))

@@ -19,6 +19,7 @@ from fairret.metric.delta_method import (
     block_covariance,
     effective_rows,
     raise_diagonal,
+    standard_error,
 )
 from fairret.metric.max_t import (
     max_t,
@@ -66,6 +67,8 @@ def violation_intervals(
     The log-ratio :math:`\lambda_k = \log (\gamma_k / \bar\gamma)` has the interval
     :math:`\lambda_k \pm c\,\mathrm{se}_k`, so
     :math:`\gamma_k / \bar\gamma - 1 \in \exp(\lambda_k \pm c\,\mathrm{se}_k) - 1`.
+    Where :math:`\bar\gamma` may be 0, as without any event, a ratio to it has no upper
+    bound.
 
     Args:
         m: The sums.
@@ -84,6 +87,11 @@ def violation_intervals(
     if positive.all():
         return logs
     plain = _intervals(_relative_scale(m), pairs, judged, confidence, upper)
+    may_be_zero = _overall_may_be_zero(m, confidence)
+    plain = Intervals(
+        _unbounded(plain.each, may_be_zero[..., None] & m.estimable[..., 1:]),
+        _unbounded(plain.largest, may_be_zero & judged.any(-1)),
+    )
     return Intervals(
         _where(positive[..., None], logs.each, plain.each),
         _where(positive, logs.largest, plain.largest),
@@ -137,6 +145,13 @@ def has_logarithm(m: NotionMoments) -> Tensor:
     """Whether the statistics are positive, `(..., K)`."""
     positive: Tensor = m.has(0, 2) & (m.gamma[..., 0] > 0)
     return positive
+
+
+def _overall_may_be_zero(m: NotionMoments, confidence: float) -> Tensor:
+    r"""Whether the interval of :math:`\bar\gamma` contains 0, `(..., K)`."""
+    half = normal_quantile(confidence) * standard_error(m)[..., 0]
+    contains: Tensor = m.gamma[..., 0].abs() <= half
+    return contains
 
 
 def log_scale(m: NotionMoments) -> Scale:
@@ -275,3 +290,7 @@ def _intervals(
 
 def _where(mask: Tensor, one: Bounds, other: Bounds) -> Bounds:
     return Bounds(*(torch.where(mask, a, b) for a, b in zip(one, other, strict=True)))
+
+
+def _unbounded(bounds: Bounds, where: Tensor) -> Bounds:
+    return bounds._replace(high=bounds.high.masked_fill(where, torch.inf))
