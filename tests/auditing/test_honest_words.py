@@ -56,6 +56,23 @@ def test_ratio_of_a_stack_has_the_worst_of_each_end():
     assert stack.high == min(tpr.high, fpr.high)
 
 
+def test_a_table_says_that_a_few_rows_have_most_of_the_weight():
+    rows = {
+        "sex": ["f"] * 500 + ["m"] * 500,
+        "p": [0, 0, 0, 1, 0, 1, 0, 0, 1, 0] * 100,
+        "w": [300.0] * 3 + [1.0] * 997,
+    }
+    found = fairret.audit(rows, score="p", sensitive="sex", weight="w", notions=["pr"])
+    why = "a few rows have most of the weight, so that all together count like 13 rows"
+    assert str(found) == f"Demographic parity: too few to judge; {why}."
+    verdict = found.to_dict()["notions"][0]["verdict"]
+    assert verdict["too_few"] == f"Too few to judge: {why}."
+    gate = found.gate(max_violation=0.5)
+    assert not gate.passed
+    assert why in gate.outcomes[0].text
+    assert "nothing to compare" not in found._repr_html_()
+
+
 def test_a_gate_names_the_groups_that_it_does_not_judge():
     data = table().assign(g=["rare"] * 12 + ["a", "b"] * 1494)
     audit = fairret.audit(data, score="f", sensitive="g", notions=["pr"])

@@ -93,6 +93,21 @@ def test_weights_of_rare_decisions_do_not_convict(weigh):
     assert found / times < 0.1  # standard error 1.6 %
 
 
+def test_a_few_rows_with_most_of_the_weight_do_not_convict():
+    """Three rows of weight 300 are refused; of all others, 30 % get a yes."""
+    s, weight = trait(500, 500), torch.ones(1000)
+    f = (torch.arange(1000) % 10 < 3).double()
+    f[:3], weight[:3] = 0, 300.0
+    metric = Parity("pr", names=["a", "b"])
+    metric.update(f, s, weight=weight)
+    result = metric.compute().scores
+    assert not result.can_be_judged
+    assert not result.beyond_chance
+    assert result.too_few == ("a", "b")
+    assert result.groups["b"].counted == pytest.approx(500)
+    assert result.everybody.counted == pytest.approx(1897**2 / (997 + 3 * 300**2))
+
+
 @pytest.mark.slow
 def test_a_group_within_chance_may_have_no_gap():
     rng = torch.Generator().manual_seed(3)

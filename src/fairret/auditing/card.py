@@ -150,7 +150,7 @@ def _groups(part: Part) -> list[dict[str, str]]:
         if group.name != EVERYBODY and group.estimable:
             gap = percent(group.violation)
             if not group.judged:
-                gap += f", {not_judged(group, result.min_size)}"
+                gap += f", {not_judged(group, result)}"
             elif group.beyond_chance:
                 gap += " ◆"
         people = count(round(group.counted) if group.estimable else 0)

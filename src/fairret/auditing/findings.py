@@ -158,7 +158,7 @@ class Section(Results):
         return [
             Found(part, group)
             for part, group in self.groups
-            if group.estimable and group.counted < part.decisions.min_size
+            if group.estimable and group.name in part.decisions.too_few
         ]
 
     def ratio(

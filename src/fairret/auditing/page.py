@@ -179,7 +179,7 @@ def _forest(audit: Findings, part: Part, of: str) -> dict[str, Any]:
             "value": group_number(group, float(result.overall), part.notion),
             "p_of_change": moved.get(group.name),
             "changed": group.name in changed,
-            "not_judged": not_judged(group, result.min_size),
+            "not_judged": not_judged(group, result),
             "words": _in_words(group, part, result),
         }
 
@@ -211,7 +211,7 @@ def _in_words(group: GroupValue, part: Part, result: ParityResult) -> str:
     if group.name == EVERYBODY:
         return words
     if not group.judged:
-        return f"{words}; {not_judged(group, result.min_size)}"
+        return f"{words}; {not_judged(group, result)}"
     return f"{words}; {'beyond' if group.beyond_chance else 'within'} chance"
 
 

@@ -99,8 +99,8 @@ def status(section: Section) -> str:
     if result.can_be_judged:
         return "beyond chance" if result.beyond_chance else "within chance"
     found = {
-        not_judged(group, result.min_size)
-        for _, group in section.groups
+        not_judged(group, part.decisions)
+        for part, group in section.groups
         if group.estimable
     }
     return min(found, default="nobody is counted")  # "nothing ..." before "too few ..."
@@ -124,20 +124,39 @@ def standing(audit: Findings, section: Section) -> Standing:
     return Standing("✗", "tolerance not met", True)
 
 
-def not_judged(group: GroupValue, min_size: float) -> str:
+def not_judged(group: GroupValue, result: ParityResult) -> str:
     """Explain why a group is not judged; a group of everybody has no comparison."""
-    enough = group.estimable and group.counted >= min_size
-    return "nothing to compare" if enough else "too few to judge"
+    few = group.name in result.too_few
+    return "too few to judge" if few else "nothing to compare"
 
 
 def reason(section: Section) -> str:
     """Explain why a notion is not judged."""
-    least = f"{section.decisions.min_size:g}"
+    said = status(section)
+    few = f"no group has {section.decisions.min_size:g} rows that count"
+    if said == "too few to judge":
+        few = next((x for x in map(_heavy, section.parts) if x), few)
     return {
         "nobody is counted": "no row of any group counts",
-        "too few to judge": f"no group has {least} rows that count",
+        "too few to judge": few,
         "nothing to compare": "all rows that count are in one group",
-    }[status(section)]
+    }[said]
+
+
+def _heavy(part: Part) -> str:
+    """Explain why nobody is judged, if a group has enough rows but everybody has not.
+
+    With equal weights, everybody has the most rows.
+    """
+    result = part.decisions
+    everybody = result.everybody.counted
+    most = max((x.counted for x in result.groups.values() if x.estimable), default=0.0)
+    if not everybody < result.min_size <= most:
+        return ""
+    return (
+        f"a few rows have most of the weight, so that all together count like "
+        f"{everybody:.0f} rows"
+    )
 
 
 def verdict(audit: Findings, section: Section) -> str:
@@ -263,6 +282,8 @@ def too_few(section: Section) -> str:
             continue
         shown = [f"{group.name} ({_counts(group)})" for group in found]
         of = f" {part.notion.title.lower()} of" if len(section.parts) > 1 else ""
+        heavy = _heavy(part)
+        shown = [heavy] if heavy else shown
         sentences.append(f"Too few to judge{of}: {first_few(shown)}.")
     return " ".join(sentences)
 

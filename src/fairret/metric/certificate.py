@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairret.batch import read_batch
 from fairret.metric.by_label import sum_batch
-from fairret.metric.delta_method import NotionMoments, effective_rows
+from fairret.metric.delta_method import NotionMoments, enough_rows
 from fairret.metric.moments import select_notion
 from fairret.metric.simultaneous_intervals import (
     Bounds,
@@ -115,6 +115,6 @@ def certify(
             "one-sided" for a tolerance on held-out rows, "two-sided" for an interval,
             "simultaneous" for rows on which the decision rule was fitted.
     """
-    judged = (effective_rows(m) >= min_size)[..., 1:] & m.estimable[..., 1:]
+    judged = enough_rows(m, min_size) & m.estimable[..., 1:]
     judged = judged & (m.gamma[..., :1] != 0)
     return Certificate(*violation_intervals(m, judged, confidence, upper), judged)

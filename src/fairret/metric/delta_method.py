@@ -140,6 +140,16 @@ def effective_rows(m: NotionMoments) -> Tensor:
     return whole.square() / squares
 
 
+def enough_rows(m: NotionMoments, min_size: float) -> Tensor:
+    """Whether a group and everybody have enough effective rows, `(..., K, d_s)`.
+
+    A few rows with huge weights make the overall value, with which groups are compared,
+    as uncertain as these rows are. With equal weights everybody has the most rows.
+    """
+    enough = effective_rows(m) >= min_size * (1 - ROUNDING)
+    return enough[..., 1:] & enough[..., :1]
+
+
 def residual_products(second: Tensor, gamma: Tensor) -> Tensor:
     r"""Sum :math:`S_k S_l (u - \gamma_k v) (u' - \gamma_l v')`: `(..., K, d, K, d)`."""
 

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from fairret.errors import ArgumentError
 from fairret.metric.delta_method import (
-    ROUNDING,
     NotionMoments,
     covariance,
-    effective_rows,
+    enough_rows,
     standard_error,
 )
 from fairret.metric.evidence import Evidence
@@ -257,11 +256,10 @@ class ParityResult:
         """Whether any group has enough rows."""
         return bool(self.studentised.judged.any())
 
-    @property
+    @cached_property
     def too_few(self) -> tuple[str, ...]:
         """Names of the groups that have too few rows to be judged in some statistic."""
-        counted = effective_rows(self.moments)[:, 1:]
-        few = (~self._estimable | (counted < self.min_size * (1 - ROUNDING))).any(0)
+        few = ~(self._estimable & enough_rows(self.moments, self.min_size)).all(0)
         return tuple(name for name, here in zip(self.names, few, strict=True) if here)
 
     @property

@@ -10,7 +10,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairret.metric.delta_method import ROUNDING, NotionMoments, effective_rows
+from fairret.metric.delta_method import (
+    ROUNDING,
+    NotionMoments,
+    effective_rows,
+    enough_rows,
+)
 from fairret.metric.deviance_test import deviance_test
 from fairret.metric.max_t import max_t, normal_quantile
 from fairret.metric.parity_test import Deviation, deviation
@@ -60,8 +65,7 @@ def studentised_test(
     sd = _variance(m, d, counted).sqrt()
     # zero variance means that no two rows differ: parity, unless the group is everybody
     alike = (sd == 0) & ~(own_counted >= counted[..., :1] * (1 - ROUNDING))
-    enough = own_counted >= min_size * (1 - ROUNDING)
-    judged = estimable & enough & ((sd > 0) | alike)
+    judged = estimable & enough_rows(m, min_size) & ((sd > 0) | alike)
     mask = judged.to(sd)
     distribution = max_t(cov * mask[..., None] * mask[..., None, :])
     critical = distribution.quantile(confidence)
