@@ -136,9 +136,18 @@ def test_not_measurable_is_no_pass():
     alone = one(two_groups(0.5, 0.6, n=(400, 8)), max_difference=0.2)
     assert alone.status == "not measurable"
     assert "no two groups of a trait have 30 rows that count" in alone.text
+    for mode in MODES:  # 29 of 1,000 are refused, and a is compared with itself
+        rest = one(two_groups(0.5, 0.0, n=(971, 29)), mode, max_violation=0.1)
+        assert (rest.status, rest.passed) == ("not measurable", False)
+        assert "no two groups of a trait have 30 rows that count" in rest.text
     same = one(two_groups(0.5, 0.6).assign(g="a"), max_violation=0.2)
     assert same.status == "not measurable"
     assert "all rows that count are in one group" in same.text
+
+
+def test_a_single_group_is_compared_with_the_rows_without_the_trait():
+    flagged = two_groups(0.5, 0.5).replace({"g": {"b": None}})
+    assert one(flagged, "assurance", max_violation=0.2).passed
 
 
 def test_no_ratio_is_measured_where_everybody_has_none():

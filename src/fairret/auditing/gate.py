@@ -26,6 +26,7 @@ from fairret.errors import (
     RangeError,
     meant_share,
 )
+from fairret.metric.result import ParityResult
 
 Status: TypeAlias = Literal[
     "within", "violated", "undecided", "not measurable", "degenerate"
@@ -183,7 +184,7 @@ def _bounds(
 ) -> tuple[float, float, float]:
     """Measure a notion: the worst statistic, for the estimate and both ends.
 
-    All are NaN if one of the statistics is unknown.
+    All are NaN if one of the statistics is unknown, or compares no groups.
     """
     found = []
     for part in section.parts:
@@ -194,11 +195,25 @@ def _bounds(
         else:
             own = part.ratio(part.decisions, favourable=audit.settings.favourable)
         found.append([float(x) for x in own])
-    if any(math.isnan(own[0]) for own in found):
+    unknown = any(math.isnan(own[0]) for own in found)
+    if unknown or not all(_compares(part.decisions) for part in section.parts):
         return math.nan, math.nan, math.nan
     worst = min if kind == "min_ratio" else max
     estimate, low, high = (worst(ends) for ends in zip(*found, strict=True))
     return estimate, low, high
+
+
+def _compares(result: ParityResult) -> bool:
+    """Whether two groups of a trait are judged, or all groups that a trait has.
+
+    If the others are too few, a group of nearly everybody is compared with itself.
+    """
+    judged = result.judged.tolist()
+    for own in result.traits.values():
+        found = sum(judged[k] for k in own)
+        if found > 1 or found == len(own):
+            return True
+    return False
 
 
 def _more_rows(
