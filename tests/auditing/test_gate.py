@@ -270,6 +270,17 @@ def test_a_gate_says_of_which_shares_the_ratio_is_if_a_yes_is_a_harm():
         assert f"{ratio} is 0.33 " in outcome.text
 
 
+@pytest.mark.parametrize(
+    ("alias", "name"), [("dp", "pr"), ("equalized_odds", "tpr+fpr")]
+)
+def test_a_notion_may_have_any_of_its_names(alias, name):
+    found = audit(two_groups(0.5, 0.5), [alias, name])
+    assert [x.name for x in found.sections] == [name]
+    for notions in ([alias], [name, alias]):
+        gate = found.gate(max_violation=0.2, notions=notions)
+        assert [x.notion for x in gate.outcomes] == [name]
+
+
 def test_mode_must_be_known():
     with pytest.raises(NameNotFoundError, match="`mode` must be one of evidence, ass"):
         audit(two_groups(0.3, 0.6)).gate(max_violation=0.2, mode="proof")

@@ -67,7 +67,8 @@ def wanted_statistics(
     for notion in notions:
         if isinstance(notion, str):
             check_commas("notions", notion, statistic_names())
-    statistics = [get_statistic(notion) for notion in dict.fromkeys(notions)]
+    found = map(get_statistic, notions)
+    statistics = list({get_name(statistic): statistic for statistic in found}.values())
     if not statistics:
         raise ArgumentError(
             "`notions` must name at least one; got none. Omit it to measure those of "
