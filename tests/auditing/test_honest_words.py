@@ -40,6 +40,27 @@ def test_a_stack_with_a_part_that_is_not_measurable_does_not_pass(positives, mod
     assert "equal opportunity has no group with 30 rows" in stack.text
 
 
+@pytest.mark.parametrize(
+    ("negatives", "why"),
+    [(0, "no row of any group counts"), (20, "no group has 30 rows that count")],
+)
+def test_a_verdict_says_which_statistic_it_leaves_out(negatives, why):
+    rows = {
+        "sex": ["f", "m"] * 300,
+        "p": [1, 0, 0, 1, 1, 0] * 100,
+        "y": [0] * negatives + [1] * (600 - negatives),
+    }
+    found = fairret.audit(
+        rows, score="p", label="y", sensitive="sex", notions=["tpr+fpr"]
+    )
+    said = str(found)
+    assert said.startswith("Equalized odds: ")
+    assert " chance in equal opportunity. The share of the positives" in said
+    left_out = f"The verdict leaves out false positive parity: {why}."
+    assert left_out in said
+    assert left_out in found._repr_html_()
+
+
 def test_ratio_of_a_stack_has_the_worst_of_each_end():
     rng = np.random.default_rng(1)
     n = 3000

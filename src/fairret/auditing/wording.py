@@ -194,14 +194,30 @@ def verdict(audit: Findings, section: Section) -> str:
         f"The largest violation{whose} is {percent(float(bounds.estimate))}; "
         f"{interval}."
     )
+    sentences += _left_out(section)
     if len(audit.settings.models) > 1:
         sentences.append(_change(audit, section))
     return " ".join(sentences)
 
 
+def _left_out(section: Section) -> list[str]:
+    """Name the statistics of a judged stack that are not judged themselves."""
+    sentences = []
+    for part in section.parts:
+        if not part.decisions.can_be_judged:
+            alone = Section(part.name, part.measured, part.notion.title, (part,))
+            sentences.append(
+                f"The verdict leaves out {part.notion.title.lower()}: {reason(alone)}."
+            )
+    return sentences
+
+
 def _headline(audit: Findings, section: Section) -> str:
     """State the verdict, and how it relates to a tolerance if one was stated."""
     said = status(section)
+    judged = [part for part in section.parts if part.decisions.can_be_judged]
+    if len(judged) < len(section.parts):
+        said += " in " + " and ".join(part.notion.title.lower() for part in judged)
     if audit.promise is None:
         return said
     if not audit.is_promised(section):
