@@ -11,6 +11,7 @@ import fairret
 from fairret.auditing.notions import DEFAULT, describe
 from fairret.auditing.wording import apart, between, number, p_value, status
 from fairret.cli.app import app
+from fairret.errors import NameNotFoundError
 from fairret.metric.simultaneous_intervals import Bounds
 from fairret.statistic import get_statistic
 from people import people
@@ -202,6 +203,29 @@ def test_four_fifths_rule_is_about_people_without_a_flag():
         (outcome,) = found.gate(min_ratio=0.8).outcomes
         for value in (plain["decisions"]["ratio"], trait["ratio"], vars(outcome)):
             assert value["estimate"] == pytest.approx(ratio, rel=1e-9)
+
+
+@pytest.mark.parametrize("favourable", [True, False])
+def test_the_ratio_of_an_audit_is_that_of_page_gate_and_json(favourable):
+    """Three people of group c are all refused, but too few to be judged."""
+    yes = [1] * 250 + [0] * 250 + [1] * 240 + [0] * 260 + [0] * 3
+    rows = {"g": ["a"] * 500 + ["b"] * 500 + ["c"] * 3, "p": yes}
+    options = {"score": "p", "sensitive": "g", "notions": ["pr"]}
+    found = fairret.audit(rows, favourable=favourable, **options)
+    expected = 0.48 / 0.50 if favourable else 0.50 / 0.52
+    ratio = found.ratio("dp")
+    assert float(ratio.estimate) == pytest.approx(expected, rel=1e-12)  # exact shares
+    assert float(found.results["pr"].decisions.ratio) == 0
+    stored = found.to_dict()["notions"][0]["decisions"]["ratio"]
+    (outcome,) = found.gate(min_ratio=0.8).outcomes
+    for other in (
+        tuple(stored.values()),
+        (outcome.estimate, outcome.low, outcome.high),
+    ):
+        assert other == tuple(map(float, ratio))
+    assert f"{expected:.2f} [" in found._repr_html_()
+    with pytest.raises(NameNotFoundError, match="'tpr', and there are pr"):
+        found.ratio("tpr")
 
 
 def test_numbers_that_would_look_alike_get_more_digits():

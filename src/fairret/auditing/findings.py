@@ -12,11 +12,14 @@ from fairret.auditing.curves import Curves
 from fairret.auditing.notions import Notion
 from fairret.auditing.promise import Promise
 from fairret.auditing.source import Source
+from fairret.errors import FairretError, NameNotFoundError
 from fairret.metric.compute import Measured
 from fairret.metric.group_value import GroupValue
 from fairret.metric.paired_test import PairedTest
 from fairret.metric.result import ParityResult
 from fairret.metric.simultaneous_intervals import Bounds
+from fairret.statistic import get_statistic
+from fairret.statistic.registry import get_name
 
 SELECTION = "pr"  # the statistic of the four-fifths rule
 
@@ -226,6 +229,37 @@ class Findings:
     def degenerate(self) -> bool:
         """Whether almost everybody gets the same decision."""
         return self.sections[0].decisions.degenerate
+
+    def section(self, notion: str) -> Section:
+        """Find a notion by any of its names, such as "pr" or "dp".
+
+        Raises:
+            NameNotFoundError: If it was not measured.
+        """
+        by_name = {section.name: section for section in self.sections}
+        try:
+            name = get_name(get_statistic(notion))
+        except FairretError:  # a statistic of the user, or a typing error
+            name = notion
+        if name not in by_name:
+            raise NameNotFoundError(
+                f"`notions` of a gate or ratio must be among those of the audit; got "
+                f"{notion!r}, and there are {', '.join(by_name)}."
+            )
+        return by_name[name]
+
+    def ratio(self, notion: str) -> Bounds:
+        """Compare the lowest with the highest group of a trait, as the page does.
+
+        It is the number of the page, the gate and the JSON, with its interval: that of
+        the judged groups of the worst trait. If a positive decision is a harm, that of
+        "pr" compares the shares of people without one. To compare all groups, however
+        few their rows, read `results[notion].decisions.ratio`.
+
+        Raises:
+            NameNotFoundError: If the notion was not measured.
+        """
+        return self.section(notion).ratio(favourable=self.settings.favourable)
 
     def is_promised(self, section: Section) -> bool:
         """Whether a tolerance was stated for a notion."""

@@ -22,14 +22,11 @@ from fairret.auditing.wording import (
 from fairret.errors import (
     PERCENT,
     ArgumentError,
-    FairretError,
     NameNotFoundError,
     RangeError,
     meant_share,
 )
 from fairret.metric.result import ParityResult
-from fairret.statistic import get_statistic
-from fairret.statistic.registry import get_name
 
 Status: TypeAlias = Literal[
     "within", "violated", "undecided", "not measurable", "degenerate"
@@ -146,25 +143,8 @@ def _chosen(audit: Findings, notions: Sequence[str] | None) -> list[Section]:
     notions = [notions] if isinstance(notions, str) else list(notions)
     if not notions:
         raise needs_notions()
-    by_name = {section.name: section for section in audit.sections}
-    found = {}
-    for given in notions:
-        name = _registered(given)
-        if name not in by_name:
-            raise NameNotFoundError(
-                f"`notions` of a gate must be among those of the audit; got {given!r}, "
-                f"and there are {', '.join(by_name)}."
-            )
-        found[name] = by_name[name]
-    return list(found.values())
-
-
-def _registered(name: str) -> str:
-    """Return the name of a notion under which it is listed: "pr" for "dp"."""
-    try:
-        return get_name(get_statistic(name))
-    except FairretError:  # a statistic of the user, or a typing error
-        return name
+    sections = [audit.section(name) for name in notions]
+    return list({section.name: section for section in sections}.values())
 
 
 def _outcome(

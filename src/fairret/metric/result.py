@@ -170,7 +170,8 @@ class ParityResult:
         """The largest statistic minus the smallest within a trait, `()`.
 
         It is that of the worst trait and, in a stack, of the worst statistic. Without
-        traits, all groups are compared with each other.
+        traits, all groups are compared with each other. Groups count however few their
+        rows are; `difference_bounds` is about the judged ones.
         """
         high, low = self._extremes()
         return self._number((high - low).amax())
@@ -180,7 +181,8 @@ class ParityResult:
         """The smallest statistic divided by the largest within a trait, `()`.
 
         It is that of the worst trait and, in a stack, of the worst statistic. The
-        four-fifths rule asks for at least 0.8.
+        four-fifths rule asks for at least 0.8. Groups count however few their rows are;
+        `ratio_bounds` is about the judged ones, as are the ratios of an audit.
         """
         high, low = self._extremes()
         share = torch.where(high == low, 1.0, low / high)  # 0 / 0 is parity
