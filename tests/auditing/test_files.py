@@ -62,6 +62,30 @@ def test_text_is_read_however_it_was_written(name, content, options, tmp_path):
     assert groups(path, **options) == SIZES
 
 
+@pytest.mark.parametrize("block", [1 << 9, 1 << 21])
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        (["1", "2", "1.0", "2.0", "-1.50", "-1.5"], {"1": 80, "2": 80, "-1.5": 80}),
+        (["1", "2", "1.0", "x"], {"1": 60, "2": 60, "1.0": 60, "x": 60}),
+        (["1", "01", "1.0"], {"1": 80, "01": 80, "1.0": 80}),
+        (["9007199254740993", "9007199254740992.0"], None),  # alike as floats
+    ],
+    ids=["numbers", "a word", "a code", "large"],
+)
+def test_numerals_of_one_number_are_one_group(
+    codes, expected, block, tmp_path, monkeypatch
+):
+    """One kind of numeral comes after the other, so pieces of the file have one."""
+    monkeypatch.setattr(files, "BLOCK", block)
+    lines = [f"{code},{k % 2},1" for code in codes for k in range(240 // len(codes))]
+    path = tmp_path / "codes.csv"
+    path.write_text("\n".join(["code,p,y", *lines]))
+    if expected is None:
+        expected = {code.removesuffix(".0"): 120 for code in codes}
+    assert groups(path, "code") == {f"code={k}": n for k, n in expected.items()}
+
+
 def test_quoted_fields_may_hold_delimiters_quotes_and_line_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK", 1 << 9)
     names = {"f": "fe,male", "m": 'ma\nle "so called"; x'}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ from fairret.sensitive.coded import Coded, Numbers, Values, listing, sort_values
 from fairret.sensitive.column import ColumnName
 from fairret.sensitive.resolve import TraitLike, column_names, resolve
 from fairret.sensitive.trait import Trait
+
+
+NUMERAL = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 class Groups(NamedTuple):
@@ -92,6 +96,7 @@ def find_groups(
     """
     rows = table.sums.rows
     raw = {name: table.column(j) for j, name in enumerate(table.columns.traits, 1)}
+    raw |= {name: _by_value(raw[name]) for name in table.columns.guessed}
     missing = {}
     for name, column in raw.items():
         missing[name] = int(rows[column.codes < 0].sum())
@@ -116,6 +121,24 @@ def find_groups(
         larger = [_only_large(trait, min_size) for trait in traits]
         encoder, s = _encode(larger, data, rows, limit)
     return Groups(encoder.names, encoder.traits, s, missing, encoder.dropped)
+
+
+def _by_value(column: Coded) -> Coded:
+    """Merge the numerals 1, 1.0 and 1.00 of a CSV file, if all values are numbers.
+
+    Numerals such as 01 are codes, and stay as they are.
+    """
+    values = column.categories
+    plain = all(isinstance(v, str) and NUMERAL.fullmatch(v) for v in values)
+    if column.nominal or not plain:
+        return column
+    merged: dict[Hashable, int] = {}
+    codes = [merged.setdefault(_shortest(str(v)), len(merged)) for v in values]
+    return Coded(np.array([*codes, -1], dtype=np.intp)[column.codes], tuple(merged))
+
+
+def _shortest(numeral: str) -> str:
+    return numeral.rstrip("0").rstrip(".") if "." in numeral else numeral
 
 
 def _encode(
