@@ -60,8 +60,10 @@ def check_positive(name: str, value: float, hint: str) -> float:
 
 def check_share(name: str, value: float) -> float:
     """Require a probability; a threshold may be 0 or 1, a confidence not."""
-    hint = "It is a probability, even if the scores are logits."
-    check_number(name, value, "Pass 0.5, for example. " + hint)
+    hint = "Pass 0.95, for example; no sample gives a confidence of 0 or 1."
+    if name != "confidence":
+        hint = "Pass 0.5, for example. It is a probability, even if scores are logits."
+    check_number(name, value, hint)
     if not (0 <= value <= 1 if name == "threshold" else 0 < value < 1):
         hint = meant_share(value, hint)
         raise RangeError(f"`{name}` must be between 0 and 1; got {value!r}. {hint}")

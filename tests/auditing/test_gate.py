@@ -10,7 +10,7 @@ import pytest
 
 import fairret
 from fairret.auditing.gate import MODES
-from fairret.errors import ArgumentError, NameNotFoundError, RangeError
+from fairret.errors import ArgumentError, DtypeError, NameNotFoundError, RangeError
 from people import people
 
 # mode, then the statuses that pass
@@ -236,6 +236,14 @@ def test_limits_are_in_their_range(limit, message):
     with pytest.raises(RangeError, match=message):
         audit(two_groups(0.3, 0.6)).gate(**limit)
     assert one(two_groups(0.5, 0.5), "estimate", max_violation=0).status == "within"
+
+
+@pytest.mark.parametrize("limit", ["0.2", True])
+def test_limits_are_numbers(limit):
+    found = audit(two_groups(0.3, 0.6))
+    with pytest.raises(DtypeError, match=f"`max_violation` must be .*{limit!r}. For"):
+        found.gate(max_violation=limit)
+    assert found.gate(max_violation=np.float32(1.5)).passed
 
 
 def test_a_violation_and_its_limit_may_exceed_one():

@@ -211,7 +211,10 @@ WRONG = {
     "`threshold` must be a number": (DtypeError, {"threshold": "0.5"}),
     "`threshold` must be between 0 and 1; got 1.5": (RangeError, {"threshold": 1.5}),
     "`confidence` must be a number": (DtypeError, {"confidence": True}),
-    "`confidence` must be between 0 and 1; got 1": (RangeError, {"confidence": 1}),
+    "`confidence` must be between 0 and 1; got 1. Pass 0.95, for": (
+        RangeError,
+        {"confidence": 1},
+    ),
 }
 
 

@@ -170,6 +170,15 @@ def test_a_group_without_a_yes_has_bounds():
     assert 0 < high < 0.8
 
 
+def test_a_difference_of_shares_is_at_most_one():
+    h = torch.cat((torch.zeros(400), torch.ones(600))).double()
+    metric = Parity("pr", threshold=0.5)
+    metric.update(h, trait(400, 600))
+    estimate, low, high = metric.compute().decisions.difference_bounds
+    assert estimate == high == 1
+    assert 0.98 < low < 1
+
+
 def test_without_an_event_a_violation_has_no_upper_bound():
     """In the population, one group may have all events, and a violation of 100 %."""
     metric = Parity("pr", threshold=0.5)

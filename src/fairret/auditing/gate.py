@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from fairret.auditing.findings import SELECTION, Findings, Section
@@ -22,6 +23,7 @@ from fairret.auditing.wording import (
 from fairret.errors import (
     PERCENT,
     ArgumentError,
+    DtypeError,
     NameNotFoundError,
     RangeError,
     meant_share,
@@ -100,6 +102,7 @@ def check_limits(
 
     Raises:
         ArgumentError: If there is no limit.
+        DtypeError: If a limit is no number.
         NameNotFoundError: If the mode is unknown.
         RangeError: If a limit is out of range.
     """
@@ -114,12 +117,18 @@ def check_limits(
             "0.8` or `--max-difference 0.1` (in Python: `max_violation=0.2` etc.)."
         )
     for kind, limit in limits.items():
+        name = f"--{kind.replace('_', '-')}" if option else kind
+        given: object = limit
+        if isinstance(given, bool) or not isinstance(given, Real | None):
+            raise DtypeError(
+                f"`{name}` must be a number; got {limit!r}. For example, pass 0.2 for "
+                "20%."
+            )
         if limit is None or (0 <= limit <= 1 and (limit > 0 or kind != "min_ratio")):
             continue
         if kind == "max_violation" and 1 < limit < PERCENT:
             continue
         hint = meant_share(limit, "For example, pass 0.2 for 20%.")
-        name = f"--{kind.replace('_', '-')}" if option else kind
         required = "a share between 0 and 1"
         if kind == "max_violation":
             required = f"at least 0 and below {PERCENT}"

@@ -25,7 +25,6 @@ from fairret.sensitive.column import ColumnName
 from fairret.sensitive.resolve import TraitLike, column_names, resolve
 from fairret.sensitive.trait import Trait
 
-
 NUMERAL = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 

@@ -105,14 +105,21 @@ def difference_intervals(
     confidence: float,
     upper: Upper = "two-sided",
 ) -> Intervals:
-    r"""Bound :math:`|\gamma_k - \gamma_l|` within traits, and the largest."""
+    r"""Bound :math:`|\gamma_k - \gamma_l|` within traits, and the largest.
+
+    That of two shares is at most 1.
+    """
     left, right = pairs_within(traits)
     both = judged[..., left] & judged[..., right]
     _, floor = group_floor(m)
     gamma = m.gamma.masked_fill(~m.estimable, 0)
     cov = raise_diagonal(block_covariance(m), floor)
     scale = Scale(gamma, cov, torch.zeros_like(m.estimable), effective_rows(m))
-    return _intervals(scale, (left + 1, right + 1), both, confidence, upper)
+    found = _intervals(scale, (left + 1, right + 1), both, confidence, upper)
+    most = torch.where(m.is_share, 1.0, torch.inf).to(gamma)
+    return Intervals(
+        _at_most(found.each, most[..., None]), _at_most(found.largest, most)
+    )
 
 
 def ratio_intervals(
@@ -290,6 +297,10 @@ def _intervals(
 
 def _where(mask: Tensor, one: Bounds, other: Bounds) -> Bounds:
     return Bounds(*(torch.where(mask, a, b) for a, b in zip(one, other, strict=True)))
+
+
+def _at_most(bounds: Bounds, most: Tensor) -> Bounds:
+    return bounds._replace(high=torch.minimum(bounds.high, most))
 
 
 def _unbounded(bounds: Bounds, where: Tensor) -> Bounds:
