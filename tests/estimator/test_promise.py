@@ -128,7 +128,7 @@ def make(value, low, high, **options):
             "It is at most 9.5% with the same confidence, so the tolerance holds",
         ),
         (
-            make(0.1003, 0.101, 0.2, met=False),
+            make(0.1003, 0.101, 0.2, met=False, broken=True),
             "not met",
             "and is 10.03%",
             "does not hold in the population",
@@ -143,7 +143,19 @@ def make(value, low, high, **options):
             make(0.2, 0.1, 0.3, limit={"a": 0.25, "b": 0.5}),
             "met",
             "at most: a 25%, b 50%",
-            "between 10.0% and 30.0%",
+            "of the named groups in the population is between 10.0% and 30.0%",
+        ),
+        (
+            make(0.2, 0.1, 0.3, limit={"a": 0.35, "b": 0.5}, assured=True),
+            "met",
+            "largest violation of the named groups was to be at most: a 35%, b 50%",
+            "Each of them is within its own limit with the same confidence, so",
+        ),
+        (
+            make(*[float("nan")] * 3, met=False, reasons=("nobody is refused",)),
+            "not met",
+            "and is –",
+            "Nothing can be certified: nobody is refused.",
         ),
         (
             make(float("nan"), float("nan"), float("nan"), met=False),

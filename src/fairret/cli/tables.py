@@ -179,7 +179,9 @@ def _legend(audit: Audit) -> list[str]:
     least = f"{settings.min_size:g}"
     lines = [f"{BEYOND} farther from the overall value than chance explains"]
     if any(not x.group.judged for section in audit.sections for x in section.groups):
-        lines.append(f"{TOO_FEW} fewer than {least} rows count: shown, not judged")
+        lines.append(
+            f"{TOO_FEW} not judged: fewer than {least} rows count, or nothing to compare"
+        )
     for name, count in settings.left.items():
         lines.append(f"{count:,} rows have no {name} and were left out")
     for trait, count in settings.missing.items():

@@ -112,7 +112,8 @@ def fairness_scorer(
 ) -> FairnessScorer:
     """Make a scorer for `cross_validate` and `GridSearchCV`.
 
-    Groups with fewer than 30 rows that count are left out.
+    Groups with fewer than 30 rows that count are left out. The score is NaN if the
+    measure is undefined, as the ratio is if everybody is refused.
 
     Args:
         notion: What should be equal, as in :class:`ToleranceClassifier`.
