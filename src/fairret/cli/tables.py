@@ -180,7 +180,7 @@ def _legend(audit: Audit) -> list[str]:
     lines = [f"{BEYOND} farther from the overall value than chance explains"]
     if any(not x.group.judged for section in audit.sections for x in section.groups):
         lines.append(
-            f"{TOO_FEW} not judged: fewer than {least} rows count, or nothing to compare"
+            f"{TOO_FEW} not judged: fewer than {least} rows count, or no other group"
         )
     for name, count in settings.left.items():
         lines.append(f"{count:,} rows have no {name} and were left out")
