@@ -178,8 +178,8 @@ def check_amounts(
         if bool(((amount > 0) & (amount < 1)).any()):
             name = trait or (names[columns[0]] if names is not None else "The trait")
             raise ArgumentError(
-                f"{name} is an amount, and `{kind}` compares the groups of a trait. Cut "
-                "it into groups (with `fairret.sensitive.Binned`, or `--bins` on the "
+                f"{name} is an amount, and `{kind}` compares the groups of a trait. "
+                "Cut it into groups (with `fairret.sensitive.Binned`, or `--bins` on the "
                 "command line), leave it out, or use `max_violation`."
             )
 
