@@ -179,8 +179,8 @@ def check_amounts(
             name = trait or (names[columns[0]] if names is not None else "The trait")
             raise ArgumentError(
                 f"{name} is an amount, and `{kind}` compares the groups of a trait. "
-                "Cut it into groups (with `fairret.sensitive.Binned`, or `--bins` on the "
-                "command line), leave it out, or use `max_violation`."
+                "Cut it into groups (with `fairret.sensitive.Binned`, or `--bins` on "
+                "the command line), leave it out, or use `max_violation`."
             )
 
 
