@@ -128,6 +128,12 @@ def make(value, low, high, **options):
             "It is at most 9.5% with the same confidence, so the tolerance holds",
         ),
         (
+            make(0.05, 0.0, 0.12, required=True),
+            "met on these rows, but not assured",
+            "but not assured. The largest violation was to be at most 10%, and is 5.0%",
+            "So it is not certain that the tolerance holds in the population.",
+        ),
+        (
             make(0.1003, 0.101, 0.2, met=False, broken=True),
             "not met",
             "and is 10.03%",

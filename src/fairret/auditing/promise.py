@@ -66,6 +66,7 @@ class Promise:
         bound: One-sided bound of the certificate.
         assured: Whether the tolerance holds in the population, with this confidence.
         broken: Whether it does not hold there, with this confidence.
+        required: Whether it was to hold there.
         reasons: Why nothing can be certified, if so.
         rows: How many and which rows were measured, in words.
         before: The decisions without the rule.
@@ -89,6 +90,7 @@ class Promise:
     mode: str = "blind"
     curve: Curve | None = None
     broken: bool = False
+    required: bool = False
     reasons: tuple[str, ...] = ()
 
     @property
@@ -116,7 +118,14 @@ class Promise:
         """Whether the tolerance is met, in words."""
         if not self.met:
             return "not met"
+        if self.required and not self.assured:
+            return "met on these rows, but not assured"
         return "met, up to chance" if self.small_groups else "met"
+
+    @property
+    def missed(self) -> bool:
+        """Whether less was reached than was asked for."""
+        return not self.met or (self.required and not self.assured)
 
     def keeps(self, value: float) -> bool:
         """Whether a number is within the limit, but for rounding."""
@@ -162,7 +171,7 @@ class Promise:
     @property
     def mark(self) -> str:
         """The status as a character."""
-        if not self.met:
+        if self.missed:
             return "✗"
         return "~" if self.small_groups else "✓"
 
@@ -189,10 +198,10 @@ class Promise:
             )
         if self.broken:
             return f"{text} So the tolerance does not hold in the population."
-        return (
-            f"{text} So it is not certain that the tolerance holds in the population. "
-            "To require that, fit with the option confidence."
-        )
+        text += " So it is not certain that the tolerance holds in the population."
+        if self.required:
+            return text
+        return f"{text} To require that, fit with the option confidence."
 
 
 def _write(kind: Kind, value: float, digits: int) -> str:

@@ -119,9 +119,11 @@ def standing(audit: Findings, section: Section) -> Standing:
     if audit.promise is None or not audit.is_promised(section):
         beyond = section.decisions.beyond_chance
         return Standing("◆" if beyond else "○", status(section), beyond)
-    if audit.promise.met:
+    if not audit.promise.missed:
         return Standing(audit.promise.mark, "within the tolerance", False)
-    return Standing("✗", "tolerance not met", True)
+    return Standing(
+        "✗", f"tolerance not {'assured' if audit.promise.met else 'met'}", True
+    )
 
 
 def not_judged(group: GroupValue, result: ParityResult) -> str:

@@ -195,7 +195,9 @@ def command(
     except (FairretError, ValueError, OSError) as error:  # scikit-learn's are values
         error_exit(error)
     if classifier.status_ != "met":
-        typer.echo("fairret: The tolerance was missed; see above.", err=True)
+        near = classifier.solution_.met_on_rows
+        said = "is not assured" if near else "was missed"
+        typer.echo(f"fairret: The tolerance {said}; see above.", err=True)
         raise typer.Exit(MISSED)
 
 

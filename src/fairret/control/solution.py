@@ -219,6 +219,12 @@ class Solution:
             return "too few rows"
         return "free"
 
+    @property
+    def met_on_rows(self) -> bool:
+        """Whether the fit rows keep the tolerance, even if it is not assured."""
+        near = self.confidence is not None and self._is_met(self.tolerance)
+        return self.status == "met" or near
+
     def _is_met(self, stated: Tolerance) -> bool:
         """Whether the fit rows keep a tolerance, with or without the margin."""
         one_for_all = stated.is_single and not self._beyond(stated)
@@ -286,10 +292,10 @@ class Solution:
             "met": f"The tolerance ({stated}) is met on the fit rows",
             "missed": f"The tolerance ({stated}) was not met on the fit rows",
             "infeasible": f"No decisions can meet the tolerance ({stated})",
-        }["met" if assured and self._is_met(first) else self.status]  # met, not assured
+        }["met" if self.met_on_rows else self.status]
         if self.status == "met" and self._beyond(first):
             head += ", up to chance"
-        if assured and self.status != "met" and self._is_met(first):
+        if self.met_on_rows and self.status != "met":
             head += ", but is not assured"
         lines = [
             f"{head}: the {MEASURES[first.kind]} is {self._value_in_words(first)}.",

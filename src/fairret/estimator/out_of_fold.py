@@ -154,7 +154,8 @@ class OutOfFold:
             plain=plain,
             decisions=decisions,
             groups=solution.groups,
-            reached=(solution.status == "met", solution.value),
+            reached=(solution.met_on_rows, solution.value),
+            required=solution.confidence is not None,
             informed=not self.blind,
             curve=curve,
         )

@@ -49,6 +49,7 @@ def make_promise(
     decisions: Numbers,
     groups: Iterable[GroupOutcome],
     reached: tuple[bool, float] | None = None,
+    required: bool = False,
     informed: bool,
     curve: Callable[[], Tradeoff] | None = None,
 ) -> Promise:
@@ -64,6 +65,7 @@ def make_promise(
         groups: How the rule treats each group.
         reached: Whether the tolerance is met, and the number that tells; by default,
             those of the certificate.
+        required: Whether the tolerance was to hold in the population.
         informed: Whether decisions use the traits.
         curve: Computes what other tolerances cost.
     """
@@ -91,6 +93,7 @@ def make_promise(
         bound=certified.bound,
         assured=certified.holds(tolerance),
         broken=_is_broken(certified, tolerance),
+        required=required,
         reasons=certified.reasons,
         rows=f"{certified.n:,} {which}",
         before=_reached(before, plain.astype(np.float64), rows),

@@ -180,6 +180,7 @@ class RuleClassifier(TraitClassifier):
                 plain=plain,
                 decisions=decisions,
                 groups=self.groups_,
+                required=setting.confidence is not None,
                 informed=self.informed,
             )
         return audit_decisions(
