@@ -333,3 +333,15 @@ def test_certificate_refuses_a_tolerance_of_another_kind(decided):
         ArgumentError, match="is about `max_violation`; got a tolerance"
     ):
         found.holds(Tolerance(min_ratio=0.8))
+
+
+def test_one_large_group_is_not_certified_beside_a_tiny_one():
+    """971 and 29 people: the large group is compared with itself."""
+    sens = torch.zeros(1000, 2)
+    sens[:971, 0] = sens[971:, 1] = 1
+    decisions = torch.arange(1000) % 2 * sens[:, 0]
+    found = certificate(decisions, sens, notion="pr")
+    assert "no trait has two groups with 30 counted rows" in str(found)
+    assert not found.holds(Tolerance(max_violation=0.1))
+    sens[:2] = torch.tensor([0.0, 1.0])
+    assert certificate(decisions, sens, notion="pr").reasons == ()

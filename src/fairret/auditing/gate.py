@@ -29,6 +29,7 @@ from fairret.errors import (
     meant_share,
 )
 from fairret.metric.result import ParityResult
+from fairret.metric.studentised_test import can_compare
 
 Status: TypeAlias = Literal[
     "within", "violated", "undecided", "not measurable", "degenerate"
@@ -207,16 +208,8 @@ def _bounds(
 
 
 def _compares(result: ParityResult) -> bool:
-    """Whether two groups of a trait are judged, or all groups that a trait has.
-
-    If the others are too few, a group of nearly everybody is compared with itself.
-    """
-    judged = result.judged.tolist()
-    for own in result.traits.values():
-        found = sum(judged[k] for k in own)
-        if found > 1 or found == len(own):
-            return True
-    return False
+    """Whether groups are compared with others, not with themselves."""
+    return can_compare(result.judged.tolist(), result.traits.values())
 
 
 def _more_rows(

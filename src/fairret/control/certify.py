@@ -25,6 +25,7 @@ from fairret.metric.simultaneous_intervals import (
     ratio_intervals,
     violation_intervals,
 )
+from fairret.metric.studentised_test import can_compare
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.stacked import StackedLinearFractionalStatistic, get_statistic
 
@@ -164,7 +165,7 @@ def certify_result(
     for name, part in parts.items():
         judged = part.judged & among
         certified = _is_certified(judged, traits, kind)
-        reason = _why_unknown(part, among, certified, kind)
+        reason = _why_unknown(part, among, certified, traits, kind)
         of = f"of {name}, " if len(parts) > 1 else ""
         if reason is not None:
             reasons.append(of + reason)
@@ -219,7 +220,11 @@ def certify_result(
 
 
 def _why_unknown(
-    part: ParityResult, among: Tensor, certified: Sequence[bool], kind: Kind
+    part: ParityResult,
+    among: Tensor,
+    certified: Sequence[bool],
+    traits: Sequence[Sequence[int]],
+    kind: Kind,
 ) -> str | None:
     """Say why nothing can be certified of one notion, or None."""
     overall = float(part.overall)
@@ -227,13 +232,13 @@ def _why_unknown(
         return "no row counts"
     if overall == 0 and kind != "max_difference":
         return "the statistic of everybody is 0, so nothing is known of ratios to it"
-    if any(certified):
+    if any(certified) and can_compare(part.judged.tolist(), traits):
         return None
     own = [name for name, here in zip(part.names, among, strict=True) if here]
     large = [name for name in own if name not in part.too_few]
     if not large:
         return f"no group has {part.min_size:g} counted rows"
-    if kind == "max_violation":
+    if kind == "max_violation" and not any(certified):
         return f"{large[0]} is everybody, so there is nothing to compare it with"
     return (
         f"no trait has two groups with {part.min_size:g} counted rows, so there is "

@@ -5,6 +5,7 @@ group sets that limit, so a handful of people would hide the gaps of all others.
 All functions accept any number of leading dimensions.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -104,3 +105,12 @@ def _variance(m: NotionMoments, d: Deviation, counted: Tensor) -> Tensor:
     n = counted[..., 1:] * (1 - share).clamp_min(0)
     mixed = (n * own + PRIOR_ROWS * pooled) / (n + PRIOR_ROWS)
     return torch.where((own > 0) & (own < pooled), mixed, own)
+
+
+def can_compare(judged: Sequence[bool], traits: Iterable[Sequence[int]]) -> bool:
+    """Whether two groups of a trait are judged, or all groups that a trait has.
+
+    If the others are too few, a group of nearly everybody is compared with itself.
+    """
+    found = [(sum(judged[k] for k in own), len(own)) for own in traits]
+    return any(count > 1 or count == groups for count, groups in found)
