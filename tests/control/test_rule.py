@@ -569,3 +569,13 @@ def test_rules_ask_for_what_they_were_fitted_with(people):
 def test_tolerance_says_which_form_it_has():
     assert repr(Tolerance(max_difference=0.05)) == "Tolerance(max_difference=0.05)"
     assert Tolerance(max_violation={"a": 0.2, "b": 0.1}).value == 0.1
+
+
+def test_smallest_group_is_to_blame_for_a_promise_out_of_reach():
+    """Both groups of a ratio need a margin, but only one of them has few rows."""
+    rng = torch.Generator().manual_seed(0)
+    sens = torch.eye(2, dtype=torch.float64)[(torch.arange(3000) < 60).long()]
+    eta = torch.rand(3000, generator=rng, dtype=torch.float64)
+    label = torch.bernoulli(eta, generator=rng)
+    with pytest.raises(RangeError, match=r"group 1 has 60 counted rows, and about"):
+        find_rule(eta, sens, label, min_ratio=0.9, confidence=0.95)

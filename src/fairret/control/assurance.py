@@ -99,17 +99,20 @@ def _check_measured(found: Certificate, confidence: float) -> None:
 
 
 def _check_margin(fit: Fit, task: Task, confidence: float) -> None:
+    """Refuse margins that leave no tolerance, and blame the smallest group."""
+    lacking = []
     for n in task.notions:
         for k in n.compared:
             distance = float(n.limit[k]) / n.unit(fit.task)
             margin = -float(n.slack[k])
-            if distance - margin >= LEAST_TOLERANCE:
-                continue
-            counted = float(fit.counted[n.part, k])
-            needed = counted * (margin / (USABLE * distance)) ** 2
-            raise ToleranceError(
-                f"The tolerance cannot be assured with {percent(confidence)} "
-                f"confidence: {fit.rows.names[k]} has {counted:.0f} counted rows, "
-                f"and about {needed:,.0f} are needed. Widen the tolerance, or "
-                "collect more rows."
-            )
+            if distance - margin < LEAST_TOLERANCE:
+                counted = float(fit.counted[n.part, k])
+                needed = counted * (margin / (USABLE * distance)) ** 2
+                lacking.append((counted, fit.rows.names[k], needed))
+    if lacking:
+        counted, name, needed = min(lacking)
+        raise ToleranceError(
+            f"The tolerance cannot be assured with {percent(confidence)} confidence: "
+            f"{name} has {counted:.0f} counted rows, and about {needed:,.0f} are "
+            "needed. Widen the tolerance, or collect more rows."
+        )

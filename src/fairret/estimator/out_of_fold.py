@@ -164,6 +164,7 @@ class OutOfFold:
             plain=plain,
             decisions=decisions,
             label=data.labels.binary,
+            positive=str(data.labels.classes[data.labels.positive]),
             weight=data.weight if data.weighted else None,
             sensitive=sensitive,
             statistic=solution.rule.statistic,
@@ -178,6 +179,7 @@ def audit_decisions(
     plain: NDArray[np.bool_],
     decisions: Numbers,
     label: Numbers,
+    positive: str,
     weight: Numbers | None,
     sensitive: TraitLike | Iterable[TraitLike] | None,
     statistic: LinearFractionalStatistic,
@@ -191,6 +193,7 @@ def audit_decisions(
         plain: Decisions by the scores alone.
         decisions: Decisions of the rule.
         label: Labels 0 and 1.
+        positive: The label that is a yes.
         weight: Sample weights.
         sensitive: Traits to compare; by default all columns.
         statistic: What should be equal; it comes before the usual notions.
@@ -217,7 +220,9 @@ def audit_decisions(
         confidence=CONFIDENCE if promise is None else promise.confidence,
         favourable=favourable,
     )
-    settings = replace(found.settings, notions_named=False, source=SOURCE)
+    settings = replace(
+        found.settings, positive=positive, notions_named=False, source=SOURCE
+    )
     return replace(found, settings=settings, promise=promise)
 
 

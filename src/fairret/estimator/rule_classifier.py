@@ -188,6 +188,7 @@ class RuleClassifier(TraitClassifier):
             plain=plain,
             decisions=decisions,
             label=labels.binary,
+            positive=str(labels.classes[labels.positive]),
             weight=None if sample_weight is None else weight,
             sensitive=self.sensitive,
             statistic=setting.statistic,
