@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fairret.auditing.limits import keeps
 from fairret.auditing.promise import Curve, CurvePoint, Promise, Reached
 from fairret.control import (
     Certificate,
@@ -120,8 +121,8 @@ def _keeps(found: Certificate, tolerance: Tolerance) -> bool:
     """Whether the estimates keep the tolerance."""
     if math.isnan(found.estimate):
         return False
-    return not any(
-        _exceeds(found.kind, gap.estimate, _limit(gap, tolerance))
+    return all(
+        keeps(found.kind, gap.estimate, _limit(gap, tolerance))
         for gap in found.gaps
         if gap.certified
     )
@@ -130,7 +131,7 @@ def _keeps(found: Certificate, tolerance: Tolerance) -> bool:
 def _is_broken(found: Certificate, tolerance: Tolerance) -> bool:
     """Whether a whole interval is beyond its limit."""
     return any(
-        _exceeds(found.kind, end, _limit(gap, tolerance))
+        not keeps(found.kind, end, _limit(gap, tolerance))
         for gap in found.gaps
         if gap.certified
         for end in [gap.high if found.kind == "min_ratio" else gap.low]
@@ -142,10 +143,6 @@ def _limit(gap: CertifiedGap, tolerance: Tolerance) -> float:
     if isinstance(limit, Mapping):
         return limit.get(gap.groups[0], math.inf)
     return tolerance.value
-
-
-def _exceeds(kind: str, value: float, limit: float) -> bool:
-    return value < limit if kind == "min_ratio" else value > limit
 
 
 def _notes(groups: Iterable[GroupOutcome], certified: Certificate) -> list[str]:
