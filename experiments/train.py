@@ -3,10 +3,10 @@
     python experiments/train.py STORE [--jobs N]
 
 Models without a fairness term come first, because they tell what is beyond chance.
-Then the files are trained one after the other, each seed by seed, so that what is
-there at any time is balanced. Safe to interrupt: rerun the command to resume. On
-another machine, first add the runs in `results/partial` to the store
-(docs/experiments.md).
+Then the first three seeds of every file are trained, one file after the other, and
+last the other seeds, so that what is there at any time is balanced. Safe to interrupt:
+rerun the command to resume. On another machine, first add the runs in `results/partial`
+to the store (docs/experiments.md).
 """
 
 import argparse
@@ -22,10 +22,11 @@ from fairret.lab.experiment.work import Outcome
 
 FOLDER = Path(__file__).parent
 ORDER = (
-    *("trade_offs", "trade_offs_other", "released", "trade_offs_acs"),
-    *("peers", "architectures", "single_trait", "axes"),
+    *("trade_offs", "trade_offs_acs", "architectures", "axes", "single_trait"),
+    *("peers", "trade_offs_other", "released"),
     *("trade_offs_other_acs", "single_trait_acs"),
 )
+FIRST_SEEDS = range(3)  # most files have no others
 
 
 def tell(progress: Progress, last: Outcome | None) -> None:
@@ -50,8 +51,11 @@ def main() -> int:
         for run in runs
         if run.method == UNFAIR and name != "architectures"
     ]
+    stages = {UNFAIR: list(dict.fromkeys(first))}
+    for name, runs in files.items():
+        stages[name] = [run for run in runs if run.seed in FIRST_SEEDS]
+    stages |= {f"{name}, all seeds": runs for name, runs in files.items()}
     store = Store(given.store)
-    stages = {UNFAIR: list(dict.fromkeys(first)), **files}
     ended = [train(name, runs, store, given.jobs) for name, runs in stages.items()]
     return 0 if all(ended) else 2
 
