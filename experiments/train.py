@@ -4,9 +4,9 @@
 
 Models without a fairness term come first, because they tell what is beyond chance.
 Then the first three seeds of every file are trained, one file after the other, and
-last the other seeds, so that what is there at any time is balanced. Safe to interrupt:
-rerun the command to resume. On another machine, first add the runs in `results/partial`
-to the store (docs/experiments.md).
+last the other seeds, so that what is there at any time is balanced. What `results` and
+`results/partial` have is not trained again. Safe to interrupt: rerun the command to
+resume. `collect.py` writes the tables.
 """
 
 import argparse
@@ -16,11 +16,14 @@ from pathlib import Path
 
 from fairret.errors import FairretError
 from fairret.lab.experiment import Progress, Run, Store, list_runs, read_experiment
+from fairret.lab.experiment.export import read_export
 from fairret.lab.experiment.runner import run_missing
 from fairret.lab.experiment.trade_off import UNFAIR
 from fairret.lab.experiment.work import Outcome
 
 FOLDER = Path(__file__).parent
+TABLES = FOLDER.parent / "results"
+PARTIAL = TABLES / "partial"
 ORDER = (
     *("trade_offs", "trade_offs_acs", "architectures", "axes", "single_trait"),
     *("peers", "trade_offs_other", "released"),
@@ -44,7 +47,7 @@ def main() -> int:
     parser.add_argument("store", type=Path, help="SQLite file of the results")
     parser.add_argument("--jobs", type=int, default=1, help="parallel trainings")
     given = parser.parse_args()
-    files = {x: list_runs(read_experiment(FOLDER / f"{x}.toml")) for x in ORDER}
+    files = {name: read_runs(name) for name in ORDER}
     first = [
         run
         for name, runs in files.items()
@@ -56,8 +59,25 @@ def main() -> int:
         stages[name] = [run for run in runs if run.seed in FIRST_SEEDS]
     stages |= {f"{name}, all seeds": runs for name, runs in files.items()}
     store = Store(given.store)
+    for name, runs in files.items():
+        restore(name, runs, store)
     ended = [train(name, runs, store, given.jobs) for name, runs in stages.items()]
     return 0 if all(ended) else 2
+
+
+def read_runs(name: str) -> list[Run]:
+    """List the runs of a file."""
+    return list_runs(read_experiment(FOLDER / f"{name}.toml"))
+
+
+def restore(name: str, runs: list[Run], store: Store) -> None:
+    """Add the committed runs of a file to a store, those of this revision only."""
+    wanted = {run.key for run in runs}
+    for folder in (TABLES, PARTIAL):
+        path = folder / f"{name}.parquet"
+        if path.exists():
+            found = [(key, one) for key, one in read_export(path) if key in wanted]
+            store.restore(found)
 
 
 def train(name: str, runs: list[Run], store: Store, jobs: int) -> bool:
