@@ -1,0 +1,262 @@
+"""The tables of results that docs/reproduction.md is about, and single values."""
+
+import json
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairret.lab.dataset import TITLES as DATASETS
+from fairret.lab.experiment import list_runs, read_experiment
+from fairret.lab.experiment.export import read_frame
+from fairret.lab.experiment.grid import REVISION
+from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR, name_variants
+
+CHANNELS = {"scores", "decisions", "decisions at the base rate"}
+MAIN = ("trade_offs", "trade_offs_acs")
+LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
+
+
+class Tables:
+    """The tables in a folder, and values in them.
+
+    Args:
+        folder: Where the tables are; its subfolder `partial` has those of seeds that
+            are not complete.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read = cache(read_frame)
+        self.table = cache(self._table)
+
+    def _table(self, name: str) -> pd.DataFrame:
+        data = self._read(self.folder / f"{name}.parquet")
+        return data[data["status"] == "done"]
+
+    def has(self, table: str, text: str = "") -> bool:
+        """Whether there is a table, with a column that contains a text."""
+        if not (self.folder / f"{table}.parquet").exists():
+            return False
+        return any(text in column for column in self.table(table))
+
+    def has_method(self, table: str, method: str) -> bool:
+        """Whether a table has runs of a method."""
+        return self.has(table) and method in {*self.table(table)["method"]}
+
+    def is_new(self, table: str) -> bool:
+        """Whether a table is of the present revision, which stores verdicts."""
+        return self.has(table, "beyond_chance")
+
+    def revision(self, table: str) -> int:
+        """The revision of a table."""
+        return REVISION if self.is_new(table) else REVISION - 1
+
+    def runs(self, table: str) -> str:
+        """Count the runs of a table."""
+        return f"{len(self.table(table)):,}"
+
+    def seeds(self, table: str) -> int:
+        """Count the seeds of a table."""
+        return int(self.table(table)["seed"].nunique())
+
+    def val(
+        self,
+        dataset: str,
+        method: str,
+        statistic: str,
+        strength: float | str,
+        what: str,
+        *,
+        part: str = "test",
+        digits: int = 3,
+        table: str = "",
+        variant: str = "",
+    ) -> str:
+        """Mean over seeds, at one strength, or the "least" or "most" over strengths."""
+        own = self._select(table, dataset, method, statistic, variant)
+        column = self._column(table, statistic, what, part)
+        means = own.groupby("strength")[column].mean()
+        if isinstance(strength, str):
+            return f"{means.min() if strength == 'least' else means.max():.{digits}f}"
+        return f"{means.loc[strength]:.{digits}f}"
+
+    def floor_of(
+        self,
+        dataset: str,
+        method: str,
+        statistic: str,
+        strength: float | str,
+        what: str,
+        **options: Any,
+    ) -> str:
+        """Noise floor beside a violation."""
+        place = (dataset, method, statistic, strength)
+        return self.val(*place, f"floor {what}", **options)
+
+    def _select(
+        self, table: str, dataset: str, method: str, statistic: str, variant: str = ""
+    ) -> pd.DataFrame:
+        data = self.table(table or usual_table(dataset))
+        own = data[(data["dataset"] == dataset) & (data["method"] == method)]
+        own = own[own["statistic"].isin(["", statistic])]
+        names = name_variants([*dict.fromkeys(own["options"])])
+        if variant or len(names) > 1:
+            own = own[own["options"].map(names) == variant]
+        if own.empty:
+            raise KeyError(f"no runs of {(table, dataset, method, statistic, variant)}")
+        return own
+
+    def _column(self, table: str, statistic: str, what: str, part: str) -> str:
+        traits = "single" if table in ("peers", "single_trait") else "all"
+        kind, channel = "violation", what
+        if what.startswith("floor "):
+            kind, channel = "floor", what.removeprefix("floor ")
+        if channel in CHANNELS:
+            return f"{part}/{kind}/{statistic}/{channel}/{traits}"
+        return f"{part}/{what}"
+
+    def within(
+        self, dataset: str, method: str, statistic: str, strength: float, what: str
+    ) -> str:
+        """Count the seeds whose violation is below its own floor, training rows."""
+        own = self._select("", dataset, method, statistic)
+        own = own[own["strength"] == strength]
+        y, floor = (
+            own[self._column("", statistic, f"{kind}{what}", "train")]
+            for kind in ("", "floor ")
+        )
+        return f"{int((y <= floor).sum())} of {len(own)}"
+
+    def cost(self, dataset: str, statistic: str, method: str) -> str:
+        """AUROC lost at the weakest strength that is below the floor of Unfair."""
+        unfair = self._select("", dataset, UNFAIR, statistic)
+        own = self._select("", dataset, method, statistic)
+        floor = unfair[self._column("", statistic, "floor scores", "test")].mean()
+        column = self._column("", statistic, "scores", "test")
+        means = own.groupby("strength")[[column, "test/auroc"]].mean()
+        below = means[means[column] <= floor]
+        if below.empty:
+            return "not reached"
+        return f"{unfair['test/auroc'].mean() - below['test/auroc'].iloc[0]:.2f}"
+
+    def largest_difference(self, channel: str) -> str:
+        """Largest difference between SmoothMax of 0.1.3 and ours, same strength."""
+        data = self.table("released")
+        found = []
+        for statistic in NOTIONS:
+            column = self._column("", statistic, channel, "test")
+            own = data[data["statistic"] == statistic]
+            means = own.groupby(["method", "dataset", "strength"])[column].mean()
+            gap = (means["SmoothMax 0.1.3"] - means["SmoothMax"]).dropna()
+            found.append(gap.abs().max())
+        return f"{max(found):.3f}"
+
+    def rows(self, dataset: str) -> str:
+        """Count the rows of a dataset, those of validation included."""
+        own = self.table(usual_table(dataset))
+        first = own[own["dataset"] == dataset].iloc[0]
+        parts = [f"{part}/rows" for part in ("train", "validation", "test")]
+        return f"{sum(first.get(part, 0) for part in parts):,.0f}"
+
+    def slower(self, method: str) -> str:
+        """Seconds of training, relative to Unfair."""
+        means = self.table("run_times").groupby("method")["seconds"].mean()
+        return f"{means[method] / means[UNFAIR]:.2f}"
+
+    def partial_runs(self, name: str = "trade_offs") -> str:
+        """Count the runs of a table that is not complete yet."""
+        path = self.folder / "partial" / f"{name}.parquet"
+        return f"{len(self._read(path)):,}" if path.exists() else "0"
+
+    def planned_runs(self, name: str = "trade_offs") -> str:
+        """Count the runs of an experiment."""
+        path = Path(__file__).with_name(f"{name}.toml")
+        return f"{len(list_runs(read_experiment(path))):,}"
+
+    def verdict_table(self, channel: str = "scores") -> str:
+        """Rows of Unfair's verdicts: p-values and seeds beyond chance."""
+        rows = []
+        for table in MAIN:
+            for dataset, own in self._verdicts(table).groupby("dataset", sort=False):
+                rows += [
+                    _verdict_row(DATASETS[str(dataset)], own, statistic, channel)
+                    for statistic in NOTIONS
+                ]
+        return "\n".join(rows)
+
+    def beyond(self, dataset: str, statistic: str, part: str = "train") -> str:
+        """Count the seeds of Unfair whose scores are beyond chance."""
+        data = self._verdicts(usual_table(dataset))
+        own = data[data["dataset"] == dataset]
+        column = own[f"{part}/beyond_chance/{statistic}/scores/all"]
+        return f"{int((column == 1).sum())} of {len(own)}"
+
+    def _verdicts(self, table: str) -> pd.DataFrame:
+        """The runs of Unfair that have verdicts, those of incomplete seeds included."""
+        paths = [folder / f"{table}.parquet" for folder in self._folders()]
+        parts = [self._read(path) for path in paths if path.exists()]
+        data = pd.concat([x for x in parts if any("beyond_chance" in y for y in x)])
+        own = (data["method"] == UNFAIR) & (data["status"] == "done")
+        return data[own].drop_duplicates("key")
+
+    def _folders(self) -> tuple[Path, Path]:
+        return self.folder, self.folder / "partial"
+
+    def fall(self, method: str) -> str:
+        """Largest fall of the violation from one strength to the next, in words.
+
+        Of scores on training rows, means over seeds, until a tenth of Unfair's or its
+        noise floor is left.
+        """
+        found = [
+            (one, f"{DATASETS[dataset]}, {notion}")
+            for table in MAIN
+            for dataset in dict.fromkeys(self.table(table)["dataset"])
+            for statistic, notion in NOTIONS.items()
+            for one in self._falls(dataset, method, statistic)
+        ]
+        share, place = max(found)
+        return f"{share:.2f} ({place})"
+
+    def _falls(self, dataset: str, method: str, statistic: str) -> list[float]:
+        y, floor = (
+            self._column("", statistic, f"{kind}scores", "train")
+            for kind in ("", "floor ")
+        )
+        unfair = self._select("", dataset, UNFAIR, statistic)[[y, floor]].mean()
+        own = self._select("", dataset, method, statistic)
+        path = [unfair[y], *own.groupby("strength")[y].mean()]
+        enough = max(unfair[floor], LEFT * unfair[y])
+        return [1 - b / a for a, b in pairwise(path) if a > enough]
+
+    def architecture(self, hidden: tuple[int, ...] | None, rate: float = 0) -> str:
+        """AUROC on validation rows of one network, or of the best, in words."""
+        data = self.table("architectures")
+        how = data["training"].map(json.loads)
+        cells = [(tuple(x["hidden"]), x["learning_rate"]) for x in how]
+        means = data.groupby(pd.Series(cells, data.index))["validation/auroc"].mean()
+        if hidden is not None:
+            return f"{means[hidden, rate]:.4f}"
+        layers, rate = means.idxmax()
+        words = "-".join(map(str, layers)) or "no hidden layer"
+        return f"{words} with {rate:g} ({means.max():.4f})"
+
+
+def usual_table(dataset: str) -> str:
+    """Name of the table that has the main runs of a dataset."""
+    return "trade_offs_acs" if dataset == "acsincome" else "trade_offs"
+
+
+def _verdict_row(dataset: str, runs: pd.DataFrame, statistic: str, channel: str) -> str:
+    cells = []
+    for part in ("train", "test"):
+        path = f"{statistic}/{channel}/all"
+        beyond = int((runs[f"{part}/beyond_chance/{path}"] == 1).sum())
+        p = runs[f"{part}/p_value/{path}"].median()
+        size = runs[f"{part}/violation_beyond_chance/{path}"].mean()
+        p_words = f"{p:.1g}" if p > 0 else "< 1e-300"
+        cells += [f"{beyond} of {len(runs)}", p_words, f"{size:.3f}"]
+    return f"| {dataset}, {NOTIONS[statistic]} | {' | '.join(cells)} |"
