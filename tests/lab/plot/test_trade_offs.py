@@ -217,9 +217,9 @@ def test_a_single_far_curve_does_not_squash_a_panel(tmp_path, worse):
     def change(run, result):
         if run.method != "HSIC" or run.strength != 300:
             return result
-        if worse == "auroc":
-            return result | {"test/auroc": 0.75}
-        return result | {k: 30.0 for k in result if "/violation/" in k}
+        far = {"test/auroc": 0.75} if worse == "auroc" else {}
+        level = 0.35 if worse == "auroc" else 30.0
+        return result | far | {k: level for k in result if "/violation/" in k}
 
     figure = drawn(results(tmp_path, change))
     for ax in figure.axes:
@@ -228,6 +228,20 @@ def test_a_single_far_curve_does_not_squash_a_panel(tmp_path, worse):
         assert ax.get_ylim()[1] < 5
         assert ax.get_xlim()[0] > 0.8
     assert "Triangles at an edge: 8 marks beyond." in read_caption(figure)
+
+
+def test_a_costly_mark_that_is_fairer_than_all_others_is_inside(tmp_path):
+    def change(run, result):
+        if run.method != "KL" or run.strength != 10:
+            return result
+        lower = {k: 1e-4 for k in result if "/violation/" in k}
+        return result | {"test/auroc": 0.75} | lower
+
+    figure = drawn(results(tmp_path, change))
+    for ax in figure.axes:
+        assert not [x for x in ax.lines if x.get_label() == "_beyond"]
+        assert ax.get_xlim()[0] < 0.75
+    assert "Triangles" not in read_caption(figure)
 
 
 def test_caption_says_who_is_told_the_groups(tmp_path):

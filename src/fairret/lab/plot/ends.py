@@ -11,6 +11,7 @@ from fairret.lab.plot.panel import styled
 from fairret.lab.plot.style import FONT, Look
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 LETTER = 0.56 * FONT  # points: mean width of a digit
@@ -45,12 +46,13 @@ class Box(NamedTuple):
 def label_ends(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> None:
     """Write the smallest and the largest strength of each curve beside their marks.
 
-    Labels are placed one by one, each where it covers the least of marks and of earlier
-    labels. The figure must have its final size.
+    Labels are placed one by one, each where it covers the least of marks, of notes in
+    the panel and of earlier labels. The figure must have its final size.
     """
-    frame = _frame(ax)
+    frame = _extent(ax)
     places = [_place(ax, mark) for curve in curves for mark in curve.marks]
-    taken = [Box(*place, MARK, MARK) for place in places]
+    taken = [Box(*frame.nearest(*place), MARK, MARK) for place in places]
+    taken += [_extent(text) for text in ax.texts]
     for curve, look, _ in styled(curves, looks):
         if curve.method == UNFAIR or len(curve.marks) < 2:
             continue
@@ -78,9 +80,9 @@ def label_ends(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> 
             ).set_in_layout(False)
 
 
-def _frame(ax: Axes) -> Box:
-    scale = 72 / ax.figure.dpi
-    box = ax.get_window_extent()
+def _extent(artist: Artist) -> Box:
+    scale = 72 / artist.figure.dpi
+    box = artist.get_window_extent()
     (x, y), half = box.p0 * scale, (box.width * scale / 2, box.height * scale / 2)
     return Box(x + half[0], y + half[1], *half)
 

@@ -20,6 +20,7 @@ WIDE = 15.0  # largest over smallest mark from which a scale is logarithmic
 OVERSHOOT = 1.4  # of an ellipse above the highest mark, at most
 NEAR_ZERO = 0.5  # a scale starts at 0 if the lowest mark is below this share of it
 HIGH, FAR, FEW = 3.0, 5.0, 0.15  # outliers: times the median, and their share
+SQUASHED = 2.0  # times the width that the other marks need
 STYLES = ("-", "--", ":", "-.")
 GREY = "0.45"
 
@@ -124,7 +125,9 @@ def _without_outliers(compared: TradeOff, falling: bool) -> list[Mark]:
 
     A violation is far if it is above that of Unfair, and above three times the median
     of all marks. A utility is far if the loss against Unfair is above five times the
-    median change. If more than 15 % of the marks are far, they are no outliers.
+    median change, another mark is better in both, and the others need less than half
+    of the width without it. If more than 15 % of the marks are far, they are no
+    outliers.
     """
     marks = [mark for curve in compared.curves for mark in curve.marks]
     if compared.unfair is None:
@@ -132,8 +135,13 @@ def _without_outliers(compared: TradeOff, falling: bool) -> list[Mark]:
     start, level = compared.unfair.mean
     x, y = np.array([mark.mean for mark in marks]).T
     loss = x - start if falling else start - x
+    dominated = ((loss < loss[:, None]) & (y < y[:, None])).any(axis=1)
+    high = y > max(level, HIGH * np.median(y))
+    poor = dominated & (loss > FAR * np.median(abs(loss)))
+    if np.ptp(x) < SQUASHED * np.ptp(x[~poor]):
+        poor[:] = False
     kept = np.ones(len(marks), dtype=bool)
-    for far in (y > max(level, HIGH * np.median(y)), loss > FAR * np.median(abs(loss))):
+    for far in (high, poor):
         if far.mean() <= FEW:
             kept &= ~far
     return [mark for mark, inside in zip(marks, kept, strict=True) if inside]
