@@ -34,8 +34,8 @@ class Numbers(Tables):
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
             *("runs", "seeds", "verdict_table", "has", "floor_of", "cost"),
             *("one_view_table", "largest_difference", "within", "partial_runs"),
-            *("planned_runs", "rows", "slower", "beyond", "fall", "architecture"),
-            *("has_method", "is_new", "revision"),
+            *("content_table", "rows", "slower", "beyond", "fall", "architecture"),
+            *("has_method", "is_new", "unfinished"),
         )
         return {name: getattr(self, name) for name in names}
 

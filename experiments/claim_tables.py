@@ -1,21 +1,36 @@
 """The tables of results that docs/reproduction.md is about, and single values."""
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from train import ORDER, read_runs
 
 from fairret.lab.dataset import TITLES as DATASETS
-from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.experiment.grid import REVISION
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR, name_variants
 
 CHANNELS = {"scores", "decisions", "decisions at the base rate"}
 MAIN = ("trade_offs", "trade_offs_acs")
+CONTENTS = {
+    "trade_offs": "Bank, CreditCard and LawSchool",
+    "trade_offs_acs": "ACSIncome",
+    "trade_offs_other": "Norm, JS and SED",
+    "trade_offs_other_acs": "the same on ACSIncome",
+    "single_trait": "a single trait",
+    "single_trait_acs": "the same on ACSIncome",
+    "released": "fairret 0.1.3 beside ours",
+    "peers": "other packages",
+    "axes": "sharpness and the exact gradient",
+    "architectures": "networks and learning rates",
+    "run_times": "run times, 25 epochs",
+    "iterations": "iterations, 25 epochs",
+}
 LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
 
 
@@ -166,15 +181,30 @@ class Tables:
         means = self.table("run_times").groupby("method")["seconds"].mean()
         return f"{means[method] / means[UNFAIR]:.2f}"
 
-    def partial_runs(self, name: str = "trade_offs") -> str:
-        """Count the runs of a table that is not complete yet."""
-        path = self.folder / "partial" / f"{name}.parquet"
-        return f"{len(self._read(path)):,}" if path.exists() else "0"
+    def content_table(self) -> str:
+        """Rows about the tables that there are: runs, revision and seeds."""
+        return "\n".join(
+            f"| `results/{name}.parquet` | {content}: {self.runs(name)} runs | "
+            f"{self.revision(name)}, {self.seeds(name)} seeds |"
+            for name, content in CONTENTS.items()
+            if self.has(name)
+        )
 
-    def planned_runs(self, name: str = "trade_offs") -> str:
-        """Count the runs of an experiment."""
-        path = Path(__file__).with_name(f"{name}.toml")
-        return f"{len(list_runs(read_experiment(path))):,}"
+    def unfinished(self) -> str:
+        """List what the experiment files plan and the tables do not have, in words."""
+        found = []
+        for name in ORDER:
+            runs = read_runs(name)
+            if not self.is_new(name):
+                found.append(f"`{name}`")
+            elif self.seeds(name) < len({run.seed for run in runs}):
+                found.append(f"seeds from {self.seeds(name)} on of `{name}`")
+        return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+
+    def partial_runs(self) -> str:
+        """Count the runs of incomplete seeds."""
+        paths = [self.folder / "partial" / f"{name}.parquet" for name in ORDER]
+        return f"{sum(len(self._read(path)) for path in paths if path.exists()):,}"
 
     def verdict_table(self, channel: str = "scores") -> str:
         """Rows of Unfair's verdicts: p-values and seeds beyond chance."""
@@ -232,14 +262,14 @@ class Tables:
         enough = max(unfair[floor], LEFT * unfair[y])
         return [1 - b / a for a, b in pairwise(path) if a > enough]
 
-    def architecture(self, hidden: tuple[int, ...] | None, rate: float = 0) -> str:
+    def architecture(self, hidden: Iterable[int] | None = None, rate: float = 0) -> str:
         """AUROC on validation rows of one network, or of the best, in words."""
         data = self.table("architectures")
         how = data["training"].map(json.loads)
         cells = [(tuple(x["hidden"]), x["learning_rate"]) for x in how]
         means = data.groupby(pd.Series(cells, data.index))["validation/auroc"].mean()
         if hidden is not None:
-            return f"{means[hidden, rate]:.4f}"
+            return f"{means[tuple(hidden), rate]:.4f}"
         layers, rate = means.idxmax()
         words = "-".join(map(str, layers)) or "no hidden layer"
         return f"{words} with {rate:g} ({means.max():.4f})"
