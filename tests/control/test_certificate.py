@@ -9,9 +9,9 @@ import torch
 
 from control.conftest import draw_population
 from fairret.control import Tolerance, certificate, find_rule
-from fairret.control.rounding import percent
 from fairret.errors import ArgumentError, NameNotFoundError, RangeError, ShapeError
 from fairret.metric import Parity
+from fairret.metric.rounding import percent
 
 NAMES = ["a", "b", "c"]
 

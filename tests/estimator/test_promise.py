@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from estimator.conftest import quick
 from fairret.auditing.plain import schema
 from fairret.auditing.promise import Promise, Reached
 from fairret.control import Tolerance
+from fairret.metric.rounding import round_down, round_up
 from pages import assert_fits, browser, read_strictly
 
 
@@ -33,7 +35,8 @@ def test_page_begins_with_the_tolerance_the_certificate_and_the_accuracy(fitted,
     assert "was to be at most 10%, and is" in promise.outcome
     assert promise.outcome in text
     assert promise.population in text
-    assert f"between {found.low:.1%} and {found.high:.1%}" in text
+    low, high = round_down(found.low, 3), round_up(found.high, 3)
+    assert f"between {low:.1%} and {high:.1%}" in text
     assert "900 rows that fitted the rule, scored by models that had not" in text
     solution = fitted.solution_
     assert promise.after.value == solution.value
@@ -115,6 +118,18 @@ def make(value, low, high, **options):
     return Promise(
         ("pr",), **{**given, **fixed, **options}, before=reached, after=reached
     )
+
+
+def test_bounds_are_rounded_outwards():
+    """12.71% must not be "at most 12.7%", nor 0.7999 "at least 0.80"."""
+    limited = make(0.05, 0.0196, 0.0912, assured=True)
+    assert limited.ends(limited.after) == ("1.9%", "9.2%")
+    assert "is between 1.9% and 9.2%. It is at most 9.2% with" in limited.population
+    near = make(0.05, 0.0, 0.09996, assured=True)  # distinct from the limit of 10%
+    assert "It is at most 9.996% with" in near.population
+    ratio = make(0.85, 0.8249, 0.8751, kind="min_ratio", limit=0.8, assured=True)
+    ratio = replace(ratio, bound=0.8249)
+    assert "is between 0.82 and 0.88. It is at least 0.82 with" in ratio.population
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from fairret.auditing.limits import Kind, keeps, same
+from fairret.metric.rounding import round_down, round_up
 
 MEASURES: dict[Kind, str] = {
     "max_violation": "largest violation",
@@ -147,16 +148,30 @@ class Promise:
     def _short(self, limit: float) -> str:
         return f"{limit:g}" if self.kind == "min_ratio" else f"{100 * limit:.6g}%"
 
-    def write(self, value: float) -> str:
-        """Write a violation, difference or ratio, distinct from the limit."""
+    def write(
+        self, value: float, outwards: Callable[[float, int], float] = round
+    ) -> str:
+        """Write a violation, difference or ratio, distinct from the limit.
+
+        Args:
+            value: The number.
+            outwards: How to round a bound, so that it does not say more than is known.
+        """
         if math.isnan(value):
             return "–"
         limit = self.strictest
         for digits in range(1, MOST_DIGITS + 1):
-            texts = [_write(self.kind, x, digits) for x in (value, limit)]
+            texts = [
+                _write(self.kind, value, digits, outwards),
+                _write(self.kind, limit, digits, round),
+            ]
             if texts[0] != texts[1] or same(value, limit):
                 break
         return texts[0]
+
+    def ends(self, reached: Reached) -> tuple[str, str]:
+        """Write the ends of the interval in the population, rounded outwards."""
+        return self.write(reached.low, round_down), self.write(reached.high, round_up)
 
     @property
     def outcome(self) -> str:
@@ -182,14 +197,16 @@ class Promise:
         if math.isnan(self.after.high):
             why = self.reasons or ("no group has enough rows that count",)
             return f"Nothing can be certified: {'; '.join(why)}."
-        low, high = self.write(self.after.low), self.write(self.after.high)
+        low, high = self.ends(self.after)
         text = (
             f"Certificate: with {sure} confidence, the {self.measure} in the "
             f"population is between {low} and {high}."
         )
-        word = "at least" if self.kind == "min_ratio" else "at most"
+        word, outwards = "at most", round_up
+        if self.kind == "min_ratio":
+            word, outwards = "at least", round_down
         if self.assured:
-            shown = f"It is {word} {self.write(self.bound)}"
+            shown = f"It is {word} {self.write(self.bound, outwards)}"
             if isinstance(self.limit, Mapping):
                 shown = "Each of them is within its own limit"
             return (
@@ -204,7 +221,11 @@ class Promise:
         return f"{text} To require that, fit with the option confidence."
 
 
-def _write(kind: Kind, value: float, digits: int) -> str:
+def _write(
+    kind: Kind, value: float, digits: int, rounded: Callable[[float, int], float]
+) -> str:
+    if math.isinf(value):
+        return "∞"
     if kind == "min_ratio":
-        return f"{value:.{digits + 1}f}"
-    return "∞" if math.isinf(value) else f"{value:.{digits}%}"
+        return f"{rounded(value, digits + 1):.{digits + 1}f}"
+    return f"{rounded(value, digits + 2):.{digits}%}"

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from fairret.control.certificates import Certificate
-from fairret.control.rounding import percent
 from fairret.control.solution import Solution, Status
 from fairret.control.task import Task
 from fairret.control.tolerance import Tolerance
 from fairret.errors import ToleranceError
+from fairret.metric.rounding import percent
 from fairret.statistic.registry import get_name
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from fairret.control.rounding import at_least, at_most, percent
 from fairret.control.tolerance import Kind, Tolerance
 from fairret.errors import ArgumentError
+from fairret.metric.rounding import at_least, at_most, percent
 
 MEASURES: dict[Kind, str] = {
     "max_violation": "largest violation",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from fairret.control.certificates import MEASURES
-from fairret.control.rounding import percent
 from fairret.errors import missing_extra
+from fairret.metric.rounding import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

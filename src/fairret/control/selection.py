@@ -12,10 +12,10 @@ from fairret.checks import check_share
 from fairret.control.certificates import MEASURES, Certificate
 from fairret.control.certify import certificate, check_confidence, read_notion
 from fairret.control.performance import measure_performance
-from fairret.control.rounding import at_least, at_most
 from fairret.control.rows import Array, as_column
 from fairret.control.tolerance import Tolerance
 from fairret.errors import ArgumentError, did_you_mean
+from fairret.metric.rounding import at_least, at_most
 from fairret.statistic.base import LinearFractionalStatistic
 
 Basis: TypeAlias = Literal["estimate", "bound"]

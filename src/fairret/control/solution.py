@@ -14,13 +14,13 @@ from torch import Tensor
 from fairret.control.certificates import MEASURES, Certificate
 from fairret.control.certify import certificate
 from fairret.control.performance import Performance, measure_performance
-from fairret.control.rounding import at_least, at_most, percent
 from fairret.control.rows import Array, FitRows
 from fairret.control.rule import Rule
 from fairret.control.scores import warn_if_fitted_to, warn_if_too_good
 from fairret.control.solve import Iterate
 from fairret.control.task import Notion, Task, violation
 from fairret.control.tolerance import Tolerance
+from fairret.metric.rounding import at_least, at_most, percent
 from fairret.statistic.registry import get_name
 
 Status: TypeAlias = Literal["met", "missed", "infeasible"]

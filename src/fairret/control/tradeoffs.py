@@ -15,7 +15,6 @@ from fairret.control.certify import certificate, check_confidence, read_notion
 from fairret.control.feasibility import is_infeasible
 from fairret.control.find import BAND, Fit
 from fairret.control.performance import measure_performance
-from fairret.control.rounding import at_least, at_most, percent
 from fairret.control.rows import Array, FitRows, check_amounts, read_rows
 from fairret.control.rule import gain
 from fairret.control.scores import warn_if_too_good
@@ -23,6 +22,7 @@ from fairret.control.solution import Solution, Status
 from fairret.control.solve import solve_path
 from fairret.control.tolerance import Kind, Tolerance
 from fairret.errors import ArgumentError, RangeError, missing_extra
+from fairret.metric.rounding import at_least, at_most, percent
 from fairret.metric.studentised_test import MIN_SIZE
 from fairret.statistic.base import LinearFractionalStatistic
 from fairret.statistic.registry import get_name
