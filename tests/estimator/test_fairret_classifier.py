@@ -409,6 +409,20 @@ def test_other_columns_or_no_traits_are_errors(people, plain):
         )
 
 
+@pytest.mark.parametrize("informed", [True, False])
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+def test_network_is_not_trained_further_with_other_inputs(people, informed, way):
+    going_on = fit(people, epochs=1, warm_up=0, warm_start=True, informed=informed)
+    traits = people.S if informed else None
+    before = going_on.predict_proba(people.X, sensitive_features=traits)
+    going_on.set_params(informed=not informed)
+    with pytest.raises(ValueError, match="`informed` must stay as it was"):
+        getattr(going_on, way)(people.X, people.y, sensitive_features=people.S)
+    going_on.set_params(informed=informed)
+    again = going_on.predict_proba(people.X, sensitive_features=traits)
+    np.testing.assert_array_equal(again, before)
+
+
 def test_saved_classifier_decides_alike_and_can_be_trained_further(people, tmp_path):
     file = tmp_path / "network.skops"
     found = FairretClassifier(loss="kl", epochs=2, warm_up=1, random_state=0)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from fairret.estimator.base import FitData
+from fairret.estimator.base import FitData, ParameterError
 from fairret.estimator.features import Numbers
 from fairret.estimator.folds import Folds
 from fairret.estimator.memberships import Memberships, fit_networks
@@ -98,9 +98,19 @@ def fit_alone(
         seed: Of the training.
         traits: Whether the traits are inputs.
         earlier: What to start from.
+
+    Raises:
+        ParameterError: If the earlier network has other inputs.
     """
     if earlier is None:
         inputs, before = Inputs.fit(data, traits=traits), None
+    elif earlier.inputs.traits != traits:
+        was = "has" if earlier.inputs.traits else "does not have"
+        raise ParameterError(
+            f"`informed` must stay as it was when a network is trained further: the "
+            f"fitted one {was} the traits among its inputs. Fit a new classifier, for "
+            "example a `clone`."
+        )
     else:
         inputs, before = earlier.inputs, earlier.trained[0]
     feat = inputs.scaled(inputs.numbers(data.X, data.traits.sens))
