@@ -7,13 +7,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from claim_tables import Tables, usual_table
+from claim_tables import Tables, measured_traits, usual_table
 
 from fairret.lab.dataset import TITLES as DATASETS
-from fairret.lab.experiment.differences import Difference, compare_volumes
+from fairret.lab.experiment.differences import (
+    Difference,
+    compare_volumes,
+    paired_difference,
+)
 from fairret.lab.experiment.hypervolume import VIEWS, Volume, volumes
-from fairret.lab.experiment.trade_off import NOTIONS
+from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
+DIRECT = ("scores", "decisions")
+MAIN_DATASETS = ("lawschool", "bank", "creditcard", "acsincome")
 NAMES = {"KL 0.1.3": "KL of 0.1.3", "SmoothMax 0.1.3": "SmoothMax of 0.1.3"}
 
 
@@ -33,15 +39,15 @@ class Numbers(Tables):
         names = (
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
             *("runs", "seeds", "verdict_table", "has", "floor_of", "cost"),
-            *("one_view_table", "largest_difference", "within", "partial_runs"),
+            *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall", "architecture"),
-            *("has_method", "is_new", "unfinished"),
+            *("has_method", "is_new", "revision", "unfinished", "change_table"),
+            *("count_changes", "decisions_beyond"),
         )
         return {name: getattr(self, name) for name in names}
 
     def _volumes(self, table: str, measure: str) -> dict[tuple[str, ...], Volume]:
-        traits = "single" if table in ("peers", "single_trait") else "all"
-        data = self.table(table)
+        data, traits = self.table(table), measured_traits(table)
         found = volumes(data, (traits,), measure)  # type: ignore[arg-type]
         return {(v.dataset, v.statistic, v.label, v.view): v for v in found}
 
@@ -117,7 +123,7 @@ class Numbers(Tables):
         second: str,
         *,
         statistics: Iterable[str] = tuple(NOTIONS),
-        datasets: Iterable[str] = ("bank", "creditcard", "lawschool", "acsincome"),
+        datasets: Iterable[str] = MAIN_DATASETS,
         views: Iterable[str] = tuple(VIEWS),
         curve: bool = False,
         table: str = "",
@@ -159,6 +165,51 @@ class Numbers(Tables):
                     rows.append(f"| {name}, {notion} | {cells} |")
         return "\n".join(rows)
 
+    def change_table(self, method: str, statistics: Iterable[str]) -> str:
+        """Rows of what the largest strength changes, one per dataset."""
+        rows = []
+        for dataset in self._with_verdicts():
+            cells = [
+                self._change_words(dataset, method, statistic, channel)
+                for statistic in statistics
+                for channel in DIRECT
+            ]
+            rows.append(f"| {DATASETS[dataset]} | {' | '.join(cells)} |")
+        return "\n".join(rows)
+
+    def count_changes(
+        self, method: str, channel: str, statistics: Iterable[str], sign: int
+    ) -> str:
+        """Count the datasets and notions that the largest strength makes worse (1)."""
+        found = [
+            self._change(dataset, method, statistic, channel)[2].sign
+            for dataset in self._with_verdicts()
+            for statistic in statistics
+        ]
+        return f"{found.count(sign)} of {len(found)}"
+
+    def _with_verdicts(self) -> list[str]:
+        return [name for name in MAIN_DATASETS if self.is_new(usual_table(name))]
+
+    def _change_words(
+        self, dataset: str, method: str, statistic: str, channel: str
+    ) -> str:
+        before, after, gap = self._change(dataset, method, statistic, channel)
+        return f"{before:.3f} to {after:.3f}; {_interval(gap, 3)}"
+
+    def _change(
+        self, dataset: str, method: str, statistic: str, channel: str
+    ) -> tuple[float, float, Difference]:
+        """Violation beyond chance on training rows, of Unfair and at most strength."""
+        column = f"train/violation_beyond_chance/{statistic}/{channel}/all"
+        unfair = self._select("", dataset, UNFAIR, statistic).set_index("seed")[column]
+        own = self._select("", dataset, method, statistic)
+        most = own[own["strength"] == own["strength"].max()].set_index("seed")[column]
+        gaps = (most - unfair).dropna()
+        both = gaps.index
+        gap = paired_difference(gaps.tolist())
+        return float(unfair[both].mean()), float(most[both].mean()), gap
+
     def volume_table(
         self,
         table: str,
@@ -195,10 +246,11 @@ def _with_error(value: float, error: float) -> str:
     return f"{value:.2f} ± {error:.2f}" if math.isfinite(error) else f"{value:.2f}"
 
 
-def _interval(gap: Difference | None) -> str:
+def _interval(gap: Difference | None, digits: int = 2) -> str:
     if gap is None:
         return "–"
+    mean, low, high = (f"{x:+.{digits}f}" for x in gap[:3])
     if math.isnan(gap.low):
-        return f"{gap.mean:+.2f}"
-    words = f"{gap.mean:+.2f} ({gap.low:+.2f} to {gap.high:+.2f})".replace("-", "−")
+        return mean.replace("-", "−")
+    words = f"{mean} ({low} to {high})".replace("-", "−")
     return f"**{words}**" if gap.sign else words

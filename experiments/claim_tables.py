@@ -125,25 +125,13 @@ class Tables:
         return own
 
     def _column(self, table: str, statistic: str, what: str, part: str) -> str:
-        traits = "single" if table in ("peers", "single_trait") else "all"
+        traits = measured_traits(table)
         kind, channel = "violation", what
         if what.startswith("floor "):
             kind, channel = "floor", what.removeprefix("floor ")
         if channel in CHANNELS:
             return f"{part}/{kind}/{statistic}/{channel}/{traits}"
         return f"{part}/{what}"
-
-    def within(
-        self, dataset: str, method: str, statistic: str, strength: float, what: str
-    ) -> str:
-        """Count the seeds whose violation is below its own floor, training rows."""
-        own = self._select("", dataset, method, statistic)
-        own = own[own["strength"] == strength]
-        y, floor = (
-            own[self._column("", statistic, f"{kind}{what}", "train")]
-            for kind in ("", "floor ")
-        )
-        return f"{int((y <= floor).sum())} of {len(own)}"
 
     def cost(self, dataset: str, statistic: str, method: str) -> str:
         """AUROC lost at the weakest strength that is below the floor of Unfair."""
@@ -221,8 +209,13 @@ class Tables:
         """Count the seeds of Unfair whose scores are beyond chance."""
         data = self._verdicts(usual_table(dataset))
         own = data[data["dataset"] == dataset]
-        column = own[f"{part}/beyond_chance/{statistic}/scores/all"]
-        return f"{int((column == 1).sum())} of {len(own)}"
+        return _count(own[f"{part}/beyond_chance/{statistic}/scores/all"])
+
+    def decisions_beyond(self, dataset: str, method: str, statistic: str) -> str:
+        """Count the seeds at the largest strength whose decisions are beyond chance."""
+        own = self._select("", dataset, method, statistic)
+        own = own[own["strength"] == own["strength"].max()]
+        return _count(own[f"train/beyond_chance/{statistic}/decisions/all"])
 
     def _verdicts(self, table: str) -> pd.DataFrame:
         """The runs of Unfair that have verdicts, those of incomplete seeds included."""
@@ -273,6 +266,15 @@ class Tables:
         layers, rate = means.idxmax()
         words = "-".join(map(str, layers)) or "no hidden layer"
         return f"{words} with {rate:g} ({means.max():.4f})"
+
+
+def _count(verdicts: pd.Series) -> str:
+    return f"{int((verdicts == 1).sum())} of {len(verdicts)}"
+
+
+def measured_traits(table: str) -> str:
+    """Which traits the violations of a table are about."""
+    return "single" if table.startswith(("peers", "single_trait")) else "all"
 
 
 def usual_table(dataset: str) -> str:
