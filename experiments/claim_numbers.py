@@ -189,7 +189,12 @@ class Numbers(Tables):
         return f"{found.count(sign)} of {len(found)}"
 
     def _with_verdicts(self) -> list[str]:
-        return [name for name in MAIN_DATASETS if self.is_new(usual_table(name))]
+        tables = {name: usual_table(name) for name in MAIN_DATASETS}
+        return [
+            name
+            for name, table in tables.items()
+            if self.is_new(table) and name in {*self.table(table)["dataset"]}
+        ]
 
     def _change_words(
         self, dataset: str, method: str, statistic: str, channel: str

@@ -221,7 +221,10 @@ class Tables:
         """The runs of Unfair that have verdicts, those of incomplete seeds included."""
         paths = [folder / f"{table}.parquet" for folder in self._folders()]
         parts = [self._read(path) for path in paths if path.exists()]
-        data = pd.concat([x for x in parts if any("beyond_chance" in y for y in x)])
+        judged = [x for x in parts if any("beyond_chance" in y for y in x)]
+        if not judged:
+            return pd.DataFrame(columns=["dataset"])
+        data = pd.concat(judged)
         own = (data["method"] == UNFAIR) & (data["status"] == "done")
         return data[own].drop_duplicates("key")
 
@@ -237,6 +240,7 @@ class Tables:
         found = [
             (one, f"{DATASETS[dataset]}, {notion}")
             for table in MAIN
+            if self.has(table)
             for dataset in dict.fromkeys(self.table(table)["dataset"])
             for statistic, notion in NOTIONS.items()
             for one in self._falls(dataset, method, statistic)

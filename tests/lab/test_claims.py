@@ -10,11 +10,13 @@ import pytest
 
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import export
+from fairret.lab.experiment.trade_off import NOTIONS
 from stored_runs import fill, write_file
 
 ROOT = Path(__file__).parents[2]
 LITERALS = {
     "0.1.3",
+    "0.001",
     "0.05",
     "0.2",
     "0.3",
@@ -32,7 +34,8 @@ def claims(monkeypatch):
     import claims
 
     yield claims
-    del sys.modules["claims"], sys.modules["claim_numbers"]
+    for name in ("claims", "claim_numbers", "claim_tables", "train"):
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -103,6 +106,52 @@ def test_tables_have_a_row_per_panel_and_method(numbers):
     verdicts = found.verdict_table().splitlines()
     assert len(verdicts) == 2 * 4
     assert verdicts[0].startswith("| Bank, DP | 3 of 3 | ")
+
+
+@pytest.mark.slow
+def test_largest_fall_between_strengths_stops_where_little_is_left(numbers):
+    found, data = numbers
+    falls = []
+    for dataset, name in (("bank", "Bank"), ("lawschool", "LawSchool")):
+        for statistic, notion in NOTIONS.items():
+            column = f"train/violation/{statistic}/scores/all"
+            own = data[data.dataset == dataset]
+            first = own[own.method == "Unfair"][column].mean()
+            kl = own[(own.method == "KL") & (own.statistic == statistic)]
+            one, ten = kl.groupby("strength")[column].mean()
+            falls.append((1 - one / first, f"{name}, {notion}"))
+            least = max(0.1 * first, own[column.replace("violation", "floor")].iloc[0])
+            if one > least:
+                falls.append((1 - ten / one, f"{name}, {notion}"))
+    share, place = max(falls)
+    assert found.fall("KL") == f"{share:.2f} ({place})"
+    assert 0.7 < share < 0.95  # from 1 + 1 to 1 + 10
+
+
+@pytest.mark.slow
+def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
+    found, data = numbers
+    rows = found.change_table("KL", ["ppv", "fn_fp"]).splitlines()
+    assert [row.split(" | ")[0] for row in rows] == ["| LawSchool", "| Bank"]
+    column = "train/violation_beyond_chance/ppv/decisions/all"
+    own = data[data.dataset == "bank"].set_index("seed")
+    unfair = own[own.method == "Unfair"][column]
+    ten = own[(own.method == "KL") & (own.statistic == "ppv") & (own.strength == 10)]
+    gap = (ten[column] - unfair).mean()
+    words = f"{unfair.mean():.3f} to {ten[column].mean():.3f}; **{gap:+.3f} ("
+    assert words.replace("-", "−") in rows[1].split(" | ")[2]
+    counts = [found.count_changes("KL", "scores", ["ppv"], sign) for sign in (1, -1)]
+    assert counts == ["0 of 2", "2 of 2"]
+
+
+def test_page_says_which_revisions_and_seeds_are_missing(numbers):
+    found, _ = numbers
+    (row,) = found.content_table().splitlines()
+    assert row.endswith(": 186 runs | 2, 3 seeds |")
+    words = found.unfinished()
+    assert words.startswith("seeds from 3 on of `trade_offs`, `trade_offs_acs`, ")
+    assert words.endswith(" and `single_trait_acs`")
+    assert found.partial_runs() == "0"
 
 
 def test_lines_are_wrapped_but_tables_are_not(claims):
