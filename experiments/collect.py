@@ -3,8 +3,8 @@
     python experiments/collect.py STORE
 
 If three seeds of a file are complete, or all that it has, the complete seeds replace
-`results/NAME.parquet`. All other runs go to `results/partial`. Afterwards, `make
-figures` and `python experiments/claims.py --write` follow.
+`results/NAME.parquet`. Runs that no table has go to `results/partial`. Afterwards,
+`make figures` and `python experiments/claims.py --write` follow.
 """
 
 import argparse
@@ -31,9 +31,12 @@ def main(arguments: list[str]) -> int:
     for name, runs in files.items():
         restore(name, runs, store)  # so that nothing committed is lost
     finished = {key for key, _ in store.finished()}
+    written: set[str] = set()  # files share runs: a second copy is of no use
     for name, runs in files.items():
         found = [run for run in runs if run.key in finished]
         whole, rest = divide(runs, found)
+        rest = [run for run in rest if run.key not in written]
+        written |= {run.key for run in (*whole, *rest)}
         for folder, own in ((TABLES, whole), (PARTIAL, rest)):
             if own:
                 folder.mkdir(parents=True, exist_ok=True)
