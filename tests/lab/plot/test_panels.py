@@ -71,11 +71,15 @@ def test_options_and_settings_are_named_in_words():
         {"gradient": "exact", "sharpness": 5.0, "memory": 0, "hidden": [8, 4]},
         {"gradient": "paper", "sharpness": 1.0, "memory": 9, "hidden": []},
         {"bandwidth": 2**-0.5, "power": 3, "learning_rate": 0.0005},
+        {"patience": 0, "validation": 0.0},
+        {"patience": 10, "validation": 0.2},
     ]
     assert [*name_variants([*map(json.dumps, sets)]).values()] == [
         "exact gradient, sharpness 5, no memory, 8-4",
         "paper gradient, sharpness 1, memory, no hidden layer",
         "FFB's bandwidth, power 3, learning rate 0.0005",
+        "no early stopping, no validation rows",
+        "patience of 10, validation share 0.2",
     ]
 
 

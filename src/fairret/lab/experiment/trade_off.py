@@ -34,9 +34,12 @@ WORDS = {
     "learning_rate": "learning rate {}",
     "max_iter": "at most {} steps",
     "patience": "patience of {}",
+    "validation": "validation share {}",
     "warm_up": "warm-up of {}",
 }
 """Names of options and settings whose key is not a word."""
+WITHOUT = {"patience": "no early stopping", "validation": "no validation rows"}
+"""Words for settings that are 0."""
 FLAGS = {
     "memory": ("no memory", "memory"),
     "stratified": ("random batches", "stratified batches"),
@@ -286,6 +289,8 @@ def name_variants(options: list[str]) -> dict[str, str]:
 def _words(key: str, value: Any) -> str:
     if key in FLAGS:
         return FLAGS[key][bool(value)]
+    if key in WITHOUT and not value:
+        return WITHOUT[key]
     if key == "bandwidth" and math.isclose(value, math.sqrt(0.5)):
         return "FFB's bandwidth"
     if key == "hidden":

@@ -79,7 +79,7 @@ def draw_panel(
         How many marks are beyond the edge, because they would compress the others.
     """
     marks = [mark for curve in compared.curves for mark in curve.marks]
-    inside = _without_outliers(compared, falling)
+    inside = _without_outliers(compared, decisions, falling)
     _set_scale(ax, inside)
     for curve, look, style in styled(compared.curves, looks):
         _draw_curve(ax, curve, look, style, decisions)
@@ -120,14 +120,14 @@ def mark_outline(mark: Mark) -> Floats:
     return np.array([mark.mean]) if ellipse is None else ellipse.outline()
 
 
-def _without_outliers(compared: TradeOff, falling: bool) -> list[Mark]:
+def _without_outliers(compared: TradeOff, decisions: bool, falling: bool) -> list[Mark]:
     """Leave out a few marks far above the others, or far from Unfair in utility.
 
     A violation is far if it is above that of Unfair, and above three times the median
     of all marks. A utility is far if the loss against Unfair is above five times the
-    median change, another mark is better in both, and the others need less than half
-    of the width without it. If more than 15 % of the marks are far, they are no
-    outliers.
+    median change, another mark is better in both or the model refuses everyone, and
+    the others need less than half of the width without it. If more than 15 % of the
+    marks are far, they are no outliers.
     """
     marks = [mark for curve in compared.curves for mark in curve.marks]
     if compared.unfair is None:
@@ -136,6 +136,8 @@ def _without_outliers(compared: TradeOff, falling: bool) -> list[Mark]:
     x, y = np.array([mark.mean for mark in marks]).T
     loss = x - start if falling else start - x
     dominated = ((loss < loss[:, None]) & (y < y[:, None])).any(axis=1)
+    if decisions:
+        dominated |= np.array([refuses(mark) for mark in marks])
     high = y > max(level, HIGH * np.median(y))
     poor = dominated & (loss > FAR * np.median(abs(loss)))
     if np.ptp(x) < SQUASHED * np.ptp(x[~poor]):
