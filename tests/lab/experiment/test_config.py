@@ -283,3 +283,8 @@ def test_file_nested_thousands_deep_is_told_in_a_sentence(read, text):
 def test_number_of_thousands_of_digits_is_told_in_a_sentence(read):
     with pytest.raises(ConfigError, match=r"`file` must be TOML; .*digits"):
         read(GOOD.replace("[0, 1, 2]", "9" * 5000))
+
+
+def test_readme_counts_the_runs_of_the_main_file():
+    readme = (TRADE_OFFS.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"({len(list_runs(read_experiment(TRADE_OFFS))):,} runs here)" in readme

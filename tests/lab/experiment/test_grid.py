@@ -109,10 +109,11 @@ def test_published_results_keep_their_keys():
 
 def test_memory_is_an_option_with_a_key_of_its_own(tmp_path):
     path = tmp_path / "x.toml"
-    usual = 'name = "KL"\nstrengths = [0.1, 0.3, 1, 3, 6, 12, 25, 50, 100, 300]'
-    other = 'name = "KL"\nstrengths = 3\nmemory = [0, 9]'
-    path.write_text(TRADE_OFFS.read_text().replace(usual, other))
-    own = [run for run in list_runs(read_experiment(path)) if run.method == "KL"]
+    last = 'datasets = ["creditcard"]\nstrengths ='  # of KL
+    first, rest = TRADE_OFFS.read_text().split(last)
+    path.write_text(f"{first}memory = [0, 9]\n{last}{rest}")
+    found = list_runs(read_experiment(path))
+    own = [x for x in found if (x.method, x.dataset) == ("KL", "creditcard")]
     usual = {run.key for run in list_runs(read_experiment(TRADE_OFFS))}
     assert [dict(run.options).get("memory") for run in own[:2]] == [None, 9]
     assert [run.key in usual for run in own[:2]] == [True, False]
