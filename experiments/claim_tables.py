@@ -98,18 +98,10 @@ class Tables:
             return f"{means.min() if strength == 'least' else means.max():.{digits}f}"
         return f"{means.loc[strength]:.{digits}f}"
 
-    def floor_of(
-        self,
-        dataset: str,
-        method: str,
-        statistic: str,
-        strength: float | str,
-        what: str,
-        **options: Any,
-    ) -> str:
-        """Noise floor beside a violation."""
-        place = (dataset, method, statistic, strength)
-        return self.val(*place, f"floor {what}", **options)
+    def floor_of(self, *place: Any, **options: Any) -> str:
+        """Noise floor beside a violation, which :meth:`val` takes the same way."""
+        *where, what = place
+        return self.val(*where, f"floor {what}", **options)
 
     def _select(
         self, table: str, dataset: str, method: str, statistic: str, variant: str = ""
