@@ -38,7 +38,7 @@ class Numbers(Tables):
         """List what a template may call."""
         names = (
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
-            *("runs", "seeds", "verdict_table", "has", "floor_of", "cost"),
+            *("runs", "seeds", "verdict_table", "has", "cost"),
             *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall", "architecture"),
             *("has_method", "is_new", "revision", "unfinished", "change_table"),

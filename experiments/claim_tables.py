@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from train import ORDER, read_runs
@@ -97,11 +96,6 @@ class Tables:
         if isinstance(strength, str):
             return f"{means.min() if strength == 'least' else means.max():.{digits}f}"
         return f"{means.loc[strength]:.{digits}f}"
-
-    def floor_of(self, *place: Any, **options: Any) -> str:
-        """Noise floor beside a violation, which :meth:`val` takes the same way."""
-        *where, what = place
-        return self.val(*where, f"floor {what}", **options)
 
     def _select(
         self, table: str, dataset: str, method: str, statistic: str, variant: str = ""

@@ -74,7 +74,7 @@ def test_values_are_means_over_seeds(numbers):
     assert found.val(*options, 1, "auroc", digits=2) == (
         f"{own['test/auroc'].mean()[1]:.2f}"
     )
-    assert found.floor_of(*options, 1, "scores") == "0.060"
+    assert found.val(*options, 1, "floor scores") == "0.060"
     with pytest.raises(KeyError, match="no runs"):
         found.val("bank", "SED", "tpr", 1, "scores")
 
