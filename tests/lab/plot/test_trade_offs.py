@@ -192,6 +192,30 @@ def test_models_that_refuse_everyone_are_crossed_in_figures_of_decisions(tmp_pat
         assert told == (channel == "decisions")
 
 
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_model_that_refuses_everyone_does_not_set_the_width(tmp_path, refuses):
+    """It is the fairest: a model with as little violation that accepts some does."""
+
+    def change(run, result):
+        if (run.method, run.strength) != ("KL", 10):
+            return result | {"test/positive_rate": 0.3}
+        level = {key: 0.0 for key in result if "/violation/" in key}
+        return (
+            result
+            | level
+            | {
+                "test/accuracy": 0.8,
+                "test/positive_rate": 0.0 if refuses else 0.3,
+            }
+        )
+
+    data = results(tmp_path, change)
+    figure = one_panel(data, utility="accuracy", channel="decisions")
+    low, _ = figure.axes[0].get_xlim()
+    assert (low > 0.81) == refuses
+    assert ("Triangles at an edge: 1 mark" in read_caption(figure)) == refuses
+
+
 def test_ends_of_curves_have_their_strengths(tmp_path):
     for ax in drawn(results(tmp_path)).axes:
         texts = [text.get_text() for text in ax.texts if text.get_text() != "log scale"]
