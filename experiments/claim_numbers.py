@@ -40,7 +40,14 @@ class Numbers(Tables):
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
             *("runs", "seeds", "verdict_table", "has", "cost"),
             *("one_view_table", "largest_difference", "partial_runs"),
-            *("content_table", "rows", "slower", "beyond", "fall", "architecture"),
+            *(
+                "content_table",
+                "rows",
+                "slower",
+                "beyond",
+                "fall_table",
+                "architecture",
+            ),
             *("has_method", "is_new", "revision", "unfinished", "change_table"),
             *("count_changes", "decisions_beyond"),
         )

@@ -30,6 +30,11 @@ CONTENTS = {
     "run_times": "run times, 25 epochs",
     "iterations": "iterations, 25 epochs",
 }
+GRIDS = {
+    MAIN: "",
+    ("trade_offs_other", "trade_offs_other_acs"): "",
+    ("single_trait", "single_trait_acs"): ", a single trait",
+}
 LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
 
 
@@ -217,33 +222,48 @@ class Tables:
     def _folders(self) -> tuple[Path, Path]:
         return self.folder, self.folder / "partial"
 
-    def fall(self, method: str) -> str:
-        """Largest fall of the violation from one strength to the next, in words.
+    def fall_table(self) -> str:
+        """Rows about the falls of the violation from one strength to the next.
 
         Of scores on training rows, means over seeds, until a tenth of Unfair's or its
-        noise floor is left.
+        noise floor is left: panels, those with a third at most, and the largest fall.
         """
+        rows = []
+        for tables, traits in GRIDS.items():
+            new = [table for table in tables if self.is_new(table)]
+            methods = dict.fromkeys(
+                method for table in new for method in self.table(table)["method"]
+            )
+            rows += [
+                self._fall_row(new, method, traits)
+                for method in methods
+                if method != UNFAIR
+            ]
+        return "\n".join(rows)
+
+    def _fall_row(self, tables: Iterable[str], method: str, traits: str) -> str:
         found = [
-            (one, f"{DATASETS[dataset]}, {notion}")
-            for table in MAIN
-            if self.has(table)
+            (self._fall(table, dataset, method, statistic), DATASETS[dataset], notion)
+            for table in tables
             for dataset in dict.fromkeys(self.table(table)["dataset"])
             for statistic, notion in NOTIONS.items()
-            for one in self._falls(dataset, method, statistic)
         ]
-        share, place = max(found)
-        return f"{share:.2f} ({place})"
+        share, *place = max(found)
+        dense = sum(one <= 1 / 3 for one, *_ in found)
+        words = f"{share:.2f} ({', '.join(place)})"
+        return f"| {method}{traits} | {dense} of {len(found)} | {words} |"
 
-    def _falls(self, dataset: str, method: str, statistic: str) -> list[float]:
+    def _fall(self, table: str, dataset: str, method: str, statistic: str) -> float:
         y, floor = (
-            self._column("", statistic, f"{kind}scores", "train")
+            self._column(table, statistic, f"{kind}scores", "train")
             for kind in ("", "floor ")
         )
-        unfair = self._select("", dataset, UNFAIR, statistic)[[y, floor]].mean()
-        own = self._select("", dataset, method, statistic)
+        unfair = self._select(table, dataset, UNFAIR, statistic)[[y, floor]].mean()
+        own = self._select(table, dataset, method, statistic)
         path = [unfair[y], *own.groupby("strength")[y].mean()]
         enough = max(unfair[floor], LEFT * unfair[y])
-        return [1 - b / a for a, b in pairwise(path) if a > enough]
+        falls = [1 - b / a for a, b in pairwise(path) if a > enough]
+        return max(falls, default=0.0)
 
     def architecture(self, hidden: Iterable[int] | None = None, rate: float = 0) -> str:
         """AUROC on validation rows of one network, or of the best, in words."""
