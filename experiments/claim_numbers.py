@@ -67,7 +67,8 @@ class Numbers(Tables):
         table: str = "",
         measure: str = "violation",
     ) -> Volume:
-        table = table or usual_table(dataset)
+        if not table and not self.is_new(table := usual_table(dataset, method)):
+            raise KeyError(f"{table} is of an earlier revision")
         if not self.has(table):
             raise KeyError(table)
         own = self.volumes(table, measure)
@@ -80,7 +81,8 @@ class Numbers(Tables):
         except KeyError:
             return "–"
         pair = (one.curve, one.curve_error) if curve else (one.value, one.error)
-        table = options.get("table") or (*arguments, "")[4] or usual_table(one.dataset)
+        table = options.get("table") or (*arguments, "")[4]
+        table = table or usual_table(one.dataset, one.label)
         own = self.table(table)
         every = own[own["dataset"] == one.dataset]["seed"].nunique()
         few = f" ({one.seeds} seeds)" if one.seeds < every else ""

@@ -35,6 +35,7 @@ GRIDS = {
     ("trade_offs_other", "trade_offs_other_acs"): "",
     ("single_trait", "single_trait_acs"): ", a single trait",
 }
+OTHER = ("Norm", "JS", "SED")
 LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
 
 
@@ -287,9 +288,10 @@ def measured_traits(table: str) -> str:
     return "single" if table.startswith(("peers", "single_trait")) else "all"
 
 
-def usual_table(dataset: str) -> str:
-    """Name of the table that has the main runs of a dataset."""
-    return "trade_offs_acs" if dataset == "acsincome" else "trade_offs"
+def usual_table(dataset: str, method: str = "") -> str:
+    """Name of the table that has the runs of a dataset and method, for all traits."""
+    name = "trade_offs_other" if method in OTHER else "trade_offs"
+    return f"{name}_acs" if dataset == "acsincome" else name
 
 
 def _verdict_row(dataset: str, runs: pd.DataFrame, statistic: str, channel: str) -> str:

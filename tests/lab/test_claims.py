@@ -97,6 +97,20 @@ def test_differences_are_paired_and_bold_beyond_zero(numbers):
 
 
 @pytest.mark.slow
+def test_tables_of_different_revisions_are_not_compared(claims, numbers, tmp_path):
+    _, data = numbers
+    pair = ("lawschool", "pr", "Norm", "SmoothMax", "AUROC, scores")
+    other = tmp_path / "trade_offs_other.parquet"
+    assert claims.Numbers(tmp_path).gap(*pair) == "–"
+    data.to_parquet(other)
+    assert claims.Numbers(tmp_path).gap(*pair) != "–"
+    data.drop(columns=[x for x in data if "beyond_chance" in x]).to_parquet(other)
+    found = claims.Numbers(tmp_path)
+    assert found.gap(*pair) == "–"
+    assert found.vol(*pair[:3], pair[4], "trade_offs_other") != "–"
+
+
+@pytest.mark.slow
 def test_tables_have_a_row_per_panel_and_method(numbers):
     found, _ = numbers
     rows = found.volume_table("trade_offs").splitlines()
