@@ -15,7 +15,7 @@ from fairret.lab.experiment.differences import (
     compare_volumes,
     paired_difference,
 )
-from fairret.lab.experiment.hypervolume import VIEWS, Volume, volumes
+from fairret.lab.experiment.hypervolume import AT_BASE_RATE, VIEWS, Volume, volumes
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
 DIRECT = ("scores", "decisions")
@@ -40,22 +40,16 @@ class Numbers(Tables):
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
             *("runs", "seeds", "verdict_table", "has", "cost"),
             *("one_view_table", "largest_difference", "partial_runs"),
-            *(
-                "content_table",
-                "rows",
-                "slower",
-                "beyond",
-                "fall_table",
-                "architecture",
-            ),
+            *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
             *("has_method", "is_new", "revision", "unfinished", "change_table"),
-            *("count_changes", "decisions_beyond"),
+            *("count_changes", "decisions_beyond", "architecture", "fall_of"),
         )
         return {name: getattr(self, name) for name in names}
 
     def _volumes(self, table: str, measure: str) -> dict[tuple[str, ...], Volume]:
         data, traits = self.table(table), measured_traits(table)
-        found = volumes(data, (traits,), measure)  # type: ignore[arg-type]
+        views = VIEWS | AT_BASE_RATE
+        found = volumes(data, (traits,), measure, views)  # type: ignore[arg-type]
         return {(v.dataset, v.statistic, v.label, v.view): v for v in found}
 
     def _volume(
@@ -111,10 +105,11 @@ class Numbers(Tables):
         *,
         curve: bool = False,
         table: str = "",
+        measure: str = "violation",
     ) -> Difference | None:
         try:
             a, b = (
-                self._volume(dataset, statistic, x, view, table)
+                self._volume(dataset, statistic, x, view, table, measure)
                 for x in (first, second)
             )
         except KeyError:
@@ -134,12 +129,11 @@ class Numbers(Tables):
         statistics: Iterable[str] = tuple(NOTIONS),
         datasets: Iterable[str] = MAIN_DATASETS,
         views: Iterable[str] = tuple(VIEWS),
-        curve: bool = False,
-        table: str = "",
+        **how: Any,
     ) -> str:
         """Count where the first is better, level or worse by the intervals."""
         found = [
-            self._gap(d, s, first, second, view, curve=curve, table=table)
+            self._gap(d, s, first, second, view, **how)
             for d in datasets
             for s in statistics
             for view in views
@@ -152,9 +146,7 @@ class Numbers(Tables):
             f"{sum(signs.values())}"
         )
 
-    def gap_table(
-        self, first: str, second: str, *, curve: bool = False, table: str = ""
-    ) -> str:
+    def gap_table(self, first: str, second: str, **how: Any) -> str:
         """Rows of differences, one per dataset and notion, a column per view."""
         rows = []
         for dataset, name in DATASETS.items():
@@ -162,11 +154,7 @@ class Numbers(Tables):
                 continue
             for statistic, notion in NOTIONS.items():
                 gaps = [
-                    self._gap(
-                        *(dataset, statistic, first, second, view),
-                        curve=curve,
-                        table=table,
-                    )
+                    self._gap(dataset, statistic, first, second, view, **how)
                     for view in VIEWS
                 ]
                 if any(gaps):
@@ -187,11 +175,19 @@ class Numbers(Tables):
         return "\n".join(rows)
 
     def count_changes(
-        self, method: str, channel: str, statistics: Iterable[str], sign: int
+        self,
+        method: str,
+        channel: str,
+        statistics: Iterable[str],
+        sign: int,
+        **how: str,
     ) -> str:
-        """Count the datasets and notions that the largest strength makes worse (1)."""
+        """Count the datasets and notions where the largest strength raises a value (1).
+
+        Or lowers it (-1); the value is a violation, or the `auroc`.
+        """
         found = [
-            self._change(dataset, method, statistic, channel)[2].sign
+            self._change(dataset, method, statistic, channel, **how)[2].sign
             for dataset in self._with_verdicts()
             for statistic in statistics
         ]
@@ -212,10 +208,18 @@ class Numbers(Tables):
         return f"{before:.3f} to {after:.3f}; {_interval(gap, 3)}"
 
     def _change(
-        self, dataset: str, method: str, statistic: str, channel: str
+        self,
+        dataset: str,
+        method: str,
+        statistic: str,
+        channel: str,
+        part: str = "train",
+        measure: str = "violation_beyond_chance",
     ) -> tuple[float, float, Difference]:
-        """Violation beyond chance on training rows, of Unfair and at most strength."""
-        column = f"train/violation_beyond_chance/{statistic}/{channel}/all"
+        """A value of Unfair and of the largest strength, and the paired difference."""
+        column = f"{part}/{measure}/{statistic}/{channel}/all"
+        if channel == "auroc":
+            column = f"{part}/auroc"
         unfair = self._select("", dataset, UNFAIR, statistic).set_index("seed")[column]
         own = self._select("", dataset, method, statistic)
         most = own[own["strength"] == own["strength"].max()].set_index("seed")[column]

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from train import ORDER, read_runs
 
@@ -126,28 +127,56 @@ class Tables:
         return f"{part}/{what}"
 
     def cost(self, dataset: str, statistic: str, method: str) -> str:
-        """AUROC lost at the weakest strength that is below the floor of Unfair."""
+        """AUROC lost where the violation is the floor of Unfair, in words.
+
+        On the line between the last strength above the floor and the first below.
+        """
         unfair = self._select("", dataset, UNFAIR, statistic)
         own = self._select("", dataset, method, statistic)
         floor = unfair[self._column("", statistic, "floor scores", "test")].mean()
         column = self._column("", statistic, "scores", "test")
         means = own.groupby("strength")[[column, "test/auroc"]].mean()
-        below = means[means[column] <= floor]
-        if below.empty:
-            return "not reached"
-        return f"{unfair['test/auroc'].mean() - below['test/auroc'].iloc[0]:.2f}"
+        path = pd.concat([unfair[[column, "test/auroc"]].mean().to_frame().T, means])
+        lost = path["test/auroc"].iloc[0] - path["test/auroc"].to_numpy()
+        level = path[column].to_numpy()
+        below = int((level <= floor).argmax())
+        if level[below] > floor:
+            least = level.argmin()
+            return f"{lost[least]:.2f} for {level[least]:.3f}, above the {floor:.3f}"
+        ends = [below, max(below - 1, 0)]
+        return f"{np.interp(floor, level[ends], lost[ends]):.2f}"
 
-    def largest_difference(self, channel: str) -> str:
-        """Largest difference between SmoothMax of 0.1.3 and ours, same strength."""
+    def strengths(self, table: str, method: str) -> str:
+        """List the strengths of a method, in words."""
+        data = self.table(table)
+        own = sorted({*data[data["method"] == method]["strength"]})
+        *most, last = (f"{one:g}" for one in own)
+        return f"{', '.join(most)} and {last}" if most else last
+
+    def largest_difference(self, channel: str, rank: int = 0) -> str:
+        """Largest difference between SmoothMax of 0.1.3 and ours, same strength.
+
+        Or, with a rank of 1, the next largest.
+        """
         data = self.table("released")
-        found = []
+        found: list[float] = []
         for statistic in NOTIONS:
             column = self._column("", statistic, channel, "test")
             own = data[data["statistic"] == statistic]
             means = own.groupby(["method", "dataset", "strength"])[column].mean()
             gap = (means["SmoothMax 0.1.3"] - means["SmoothMax"]).dropna()
-            found.append(gap.abs().max())
-        return f"{max(found):.3f}"
+            found += gap.abs().tolist()
+        return f"{sorted(found)[-1 - rank]:.3f}"
+
+    def fall_of(
+        self, dataset: str, method: str, statistic: str, part: str = "test"
+    ) -> str:
+        """Share by which the violation of scores falls at most, in percent."""
+        column = self._column("", statistic, "scores", part)
+        unfair = self._select("", dataset, UNFAIR, statistic)[column].mean()
+        own = self._select("", dataset, method, statistic)
+        least = own.groupby("strength")[column].mean().min()
+        return f"{100 * (1 - least / unfair):.0f} %"
 
     def rows(self, dataset: str) -> str:
         """Count the rows of a dataset, those of validation included."""
@@ -244,17 +273,21 @@ class Tables:
 
     def _fall_row(self, tables: Iterable[str], method: str, traits: str) -> str:
         found = [
-            (self._fall(table, dataset, method, statistic), DATASETS[dataset], notion)
+            (share, DATASETS[dataset], notion)
             for table in tables
             for dataset in dict.fromkeys(self.table(table)["dataset"])
             for statistic, notion in NOTIONS.items()
+            for share in self._fall(table, dataset, method, statistic)
         ]
         share, *place = max(found)
         dense = sum(one <= 1 / 3 for one, *_ in found)
         words = f"{share:.2f} ({', '.join(place)})"
         return f"| {method}{traits} | {dense} of {len(found)} | {words} |"
 
-    def _fall(self, table: str, dataset: str, method: str, statistic: str) -> float:
+    def _fall(
+        self, table: str, dataset: str, method: str, statistic: str
+    ) -> list[float]:
+        """The largest fall; nothing if Unfair is not above its floor."""
         y, floor = (
             self._column(table, statistic, f"{kind}scores", "train")
             for kind in ("", "floor ")
@@ -263,8 +296,9 @@ class Tables:
         own = self._select(table, dataset, method, statistic)
         path = [unfair[y], *own.groupby("strength")[y].mean()]
         enough = max(unfair[floor], LEFT * unfair[y])
-        falls = [1 - b / a for a, b in pairwise(path) if a > enough]
-        return max(falls, default=0.0)
+        if unfair[y] <= unfair[floor]:
+            return []
+        return [max(1 - b / a for a, b in pairwise(path) if a > enough)]
 
     def architecture(self, hidden: Iterable[int] | None = None, rate: float = 0) -> str:
         """AUROC on validation rows of one network, or of the best, in words."""

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow  # adds up many boxes
 def test_worst_utilities_are_those_of_a_blind_model():
     assert worst_utility("auroc", 0.2) == 0.5
     assert worst_utility("accuracy", 0.2) == pytest.approx(0.8)
+    assert worst_utility("accuracy_at_base_rate", 0.2) == pytest.approx(0.68)
     entropy = -(0.2 * math.log(0.2) + 0.8 * math.log(0.8))
     assert worst_utility("log_loss", 0.2) == pytest.approx(-entropy)
 

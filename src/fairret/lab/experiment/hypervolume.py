@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -32,6 +32,12 @@ VIEWS = {
     "accuracy, decisions": View("accuracy", "decisions"),
     "log-loss, decisions": View("log_loss", "decisions"),
 }
+AT_BASE_RATE = {
+    "accuracy, decisions at the base rate": View(
+        "accuracy_at_base_rate", "decisions at the base rate"
+    )
+}
+"""A further pair: decisions that accept as many as there are positive labels."""
 
 
 class Share(NamedTuple):
@@ -63,13 +69,15 @@ class Volume(NamedTuple):
 def worst_utility(utility: str, base_rate: float) -> float:
     r"""Utility of a model without features; larger is better.
 
-    AUROC ½; the accuracy of always guessing the commoner label; minus the log-loss of
-    the base rate as everybody's score.
+    AUROC ½; the accuracy of always guessing the commoner label, or of accepting as many
+    as there are positives at random; minus the log-loss of the base rate as everybody's
+    score.
     """
     p = min(max(base_rate, 1e-12), 1 - 1e-12)
     return {
         "auroc": 0.5,
         "accuracy": max(p, 1 - p),
+        "accuracy_at_base_rate": p**2 + (1 - p) ** 2,
         "log_loss": p * math.log(p) + (1 - p) * math.log(1 - p),
     }[utility]
 
@@ -78,6 +86,7 @@ def volumes(
     data: pd.DataFrame,
     traits: Sequence[str] = ("all",),
     measure: Literal["violation", "violation_beyond_chance"] = "violation",
+    views: Mapping[str, View] | None = None,
 ) -> list[Volume]:
     r"""Compute the volume of every dataset, notion and method, on the test rows.
 
@@ -102,6 +111,7 @@ def volumes(
             trait; fairrets are those that were trained for the same.
         measure: The largest violation, or that of a typical group beyond chance, for
             which :math:`f` is 0. Older runs have no such column, and so no volume.
+        views: Pairs of measures by name; `VIEWS` if None.
 
     Raises:
         MixedRowsError: If runs of a dataset have different rows.
@@ -116,7 +126,7 @@ def volumes(
     ):
         own = data[(data["dataset"] == dataset) & (data["training"] == way)]
         rate = float(own["test/base_rate"].mean())
-        for name, usual in VIEWS.items():
+        for name, usual in (VIEWS if views is None else views).items():
             view = replace(usual, traits=which, measure=measure)
             compared = trade_off(own, view, dataset, statistic)
             settings = (dataset, ways[way], statistic, which, name)
