@@ -2,6 +2,7 @@
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,55 @@ def test_tables_of_different_revisions_are_not_compared(claims, numbers, tmp_pat
     found = claims.Numbers(tmp_path)
     assert found.gap(*pair) == "–"
     assert found.vol(*pair[:3], pair[4], "trade_offs_other") != "–"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["SmoothMax", "HSIC", "KL"])
+def test_cost_is_where_the_violation_is_that_of_chance(numbers, method):
+    found, data = numbers
+    column, floor = "test/violation/pr/scores/all", 0.05
+    own = data[(data.dataset == "bank") & data.statistic.isin(["", "pr"])]
+    unfair = own[own.method == "Unfair"][[column, "test/auroc"]].mean()
+    means = own[own.method == method].groupby("strength")[[column, "test/auroc"]].mean()
+    path = [tuple(unfair), *map(tuple, means.to_numpy())]
+    (high, start), (low, end) = next(
+        (a, b) for a, b in pairwise(path) if a[0] > floor >= b[0]
+    )
+    share = (high - floor) / (high - low)
+    lost = unfair["test/auroc"] - start - share * (end - start)
+    assert found.cost("bank", "pr", method) == f"{lost:.2f}"
+
+
+@pytest.mark.slow
+def test_cost_says_if_the_violation_stays_above_that_of_chance(
+    claims, numbers, tmp_path
+):
+    _, data = numbers
+    weak = data[(data.method != "KL") | (data.strength == 1)]
+    weak.to_parquet(tmp_path / "trade_offs.parquet")
+    words = claims.Numbers(tmp_path).cost("bank", "pr", "KL")
+    own = weak[(weak.dataset == "bank") & (weak.method == "KL")]
+    least = own[own.statistic == "pr"]["test/violation/pr/scores/all"].mean()
+    assert words.endswith(f" for {least:.3f}, above the 0.050")
+
+
+@pytest.mark.slow
+def test_changes_are_those_of_the_largest_strength(numbers):
+    found, data = numbers
+    worse = better = 0
+    for dataset in ("bank", "lawschool"):
+        own = data[(data.dataset == dataset) & data.statistic.isin(["", "tpr"])]
+        own = own.set_index("seed")["test/auroc"].groupby(
+            [own.method.values, own.strength.values]
+        )
+        gap = own.get_group(("SmoothMax", 10.0)) - own.get_group(("Unfair", 0.0))
+        half = 4.3027 * gap.std() / 3**0.5
+        worse += gap.mean() + half < 0
+        better += gap.mean() - half > 0
+    for sign, count in ((-1, worse), (1, better)):
+        words = found.count_changes("SmoothMax", "auroc", ["tpr"], sign, part="test")
+        assert words == f"{count} of 2"
+    assert worse > 0
 
 
 @pytest.mark.slow
