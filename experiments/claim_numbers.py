@@ -42,7 +42,8 @@ class Numbers(Tables):
             *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
             *("has_method", "is_new", "revision", "unfinished", "change_table"),
-            *("count_changes", "decisions_beyond", "architecture", "fall_of"),
+            *("count_changes", "decisions_beyond", "fall_of"),
+            *("architecture", "best_architecture", "architecture_gap"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -227,6 +228,13 @@ class Numbers(Tables):
         both = gaps.index
         gap = paired_difference(gaps.tolist())
         return float(unfair[both].mean()), float(most[both].mean()), gap
+
+    def architecture_gap(self, hidden: Iterable[int], rate: float) -> str:
+        """By how much the best network exceeds another, paired by seed."""
+        found = self._architectures()
+        best = max(found.values(), key=lambda one: one.mean())
+        gaps = best - found[tuple(hidden), rate]
+        return _interval(paired_difference(gaps.tolist()), 4)
 
     def volume_table(
         self,

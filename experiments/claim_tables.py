@@ -300,17 +300,26 @@ class Tables:
             return []
         return [max(1 - b / a for a, b in pairwise(path) if a > enough)]
 
-    def architecture(self, hidden: Iterable[int] | None = None, rate: float = 0) -> str:
-        """AUROC on validation rows of one network, or of the best, in words."""
-        data = self.table("architectures")
-        how = data["training"].map(json.loads)
-        cells = [(tuple(x["hidden"]), x["learning_rate"]) for x in how]
-        means = data.groupby(pd.Series(cells, data.index))["validation/auroc"].mean()
-        if hidden is not None:
-            return f"{means[tuple(hidden), rate]:.4f}"
-        layers, rate = means.idxmax()
+    def architecture(self, hidden: Iterable[int], rate: float) -> str:
+        """AUROC of a network and a learning rate on validation rows."""
+        return f"{self._architectures()[tuple(hidden), rate].mean():.4f}"
+
+    def best_architecture(self) -> str:
+        """The network and the learning rate with the best AUROC, in words."""
+        found = self._architectures()
+        layers, rate = best = max(found, key=lambda one: found[one].mean())
         words = "-".join(map(str, layers)) or "no hidden layer"
-        return f"{words} with {rate:g} ({means.max():.4f})"
+        return f"{words} with {rate:g} ({found[best].mean():.4f})"
+
+    def _architectures(self) -> dict[tuple[tuple[int, ...], float], pd.Series]:
+        """AUROC on validation rows by seed, of every network and learning rate."""
+        data = self.table("architectures")
+        found = {}
+        for training, own in data.groupby("training", sort=False):
+            how = json.loads(str(training))
+            cell = tuple(how["hidden"]), how["learning_rate"]
+            found[cell] = own.set_index("seed")["validation/auroc"]
+        return found
 
 
 def _count(verdicts: pd.Series) -> str:

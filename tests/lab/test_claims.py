@@ -27,6 +27,17 @@ LITERALS = {
     "195,665",
     "1,024",
 }
+NETWORKS = """
+datasets = ["bank"]
+statistics = ["pr"]
+seeds = [0, 1]
+[training]
+hidden = [[], [7], [9, 4]]
+learning_rate = [0.001, 0.01]
+validation = 0.2
+[[method]]
+name = "Unfair"
+"""
 
 
 @pytest.fixture
@@ -210,6 +221,27 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     assert words.replace("-", "−") in rows[1].split(" | ")[2]
     counts = [found.count_changes("KL", "scores", ["ppv"], sign) for sign in (1, -1)]
     assert counts == ["0 of 2", "2 of 2"]
+
+
+def test_best_network_is_compared_seed_by_seed(claims, tmp_path):
+    auroc = {(): [0.7, 0.8], (7,): [0.88, 0.93], (9, 4): [0.9, 0.92]}
+    file = tmp_path / "architectures.toml"
+    file.write_text(NETWORKS)
+
+    def change(run, result):
+        level = auroc[run.training.hidden][run.seed] - run.training.learning_rate
+        return result | {"validation/auroc": level}
+
+    store, runs = fill(tmp_path / "x.sqlite", file, change), read_experiment(file)
+    export(store, list_runs(runs)[::-1], tmp_path / "architectures.parquet")
+    found = claims.Numbers(tmp_path)
+    assert found.architecture([9, 4], 0.01) == "0.9000"
+    assert found.architecture([], 0.001) == "0.7490"
+    assert found.best_architecture() == "9-4 with 0.001 (0.9090)"
+    mean, half = (0.02 - 0.01) / 2, 12.7062 * 0.03 / 2  # of 0.02 and -0.01
+    assert found.architecture_gap([7], 0.001) == (
+        f"{mean:+.4f} (−{half - mean:.4f} to +{mean + half:.4f})"
+    )
 
 
 def test_page_says_which_revisions_and_seeds_are_missing(numbers):
