@@ -229,6 +229,13 @@ class Numbers(Tables):
         gap = paired_difference(gaps.tolist())
         return float(unfair[both].mean()), float(most[both].mean()), gap
 
+    def slower(self, method: str) -> str:
+        """Seconds of training relative to Unfair of the same seed, ± its error."""
+        own = self.table("run_times").set_index("seed")
+        seconds = own.groupby("method")["seconds"].get_group
+        ratios = seconds(method) / seconds(UNFAIR)
+        return _with_error(ratios.mean(), ratios.sem())
+
     def architecture_gap(self, hidden: Iterable[int], rate: float) -> str:
         """By how much the best network exceeds another, paired by seed."""
         found = self._architectures()

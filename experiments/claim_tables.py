@@ -185,11 +185,6 @@ class Tables:
         parts = [f"{part}/rows" for part in ("train", "validation", "test")]
         return f"{sum(first.get(part, 0) for part in parts):,.0f}"
 
-    def slower(self, method: str) -> str:
-        """Seconds of training, relative to Unfair."""
-        means = self.table("run_times").groupby("method")["seconds"].mean()
-        return f"{means[method] / means[UNFAIR]:.2f}"
-
     def content_table(self) -> str:
         """Rows about the tables that there are: runs, revision and seeds."""
         return "\n".join(

@@ -30,7 +30,7 @@ RULES = {  # columns of that table
     "blind network": ("exact blind network", TOLERANCE),
     "informed network": ("exact informed network", TOLERANCE),
 }
-PEERS = {"grid": "our losses, best of a grid of 15"}
+PEERS = {"grid": "our losses, best of a grid of 20"}
 LEARNERS = {"boosting": "trees", "network": "network"}
 
 
