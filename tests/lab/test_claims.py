@@ -244,7 +244,7 @@ def test_best_network_is_compared_seed_by_seed(claims, tmp_path):
     )
 
 
-def test_run_times_are_ratios_to_unfair_of_the_same_seed(claims, tmp_path):
+def test_run_times_are_ratios_to_unfair_with_the_error_of_pairs(claims, tmp_path):
     file = write_file(tmp_path, "run_times", statistics=["pr"], datasets=["bank"])
     seconds = {"Unfair": [10, 20, 40], "KL": [11, 24, 52]}
     store = fill(tmp_path / "x.sqlite", file)
@@ -253,7 +253,8 @@ def test_run_times_are_ratios_to_unfair_of_the_same_seed(claims, tmp_path):
     data = data[(data.strength <= 1) & data.method.isin([*seconds])].iloc[::-1]
     own = [seconds[m][s] for m, s in zip(data.method, data.seed, strict=True)]
     data.assign(seconds=[*map(float, own)]).to_parquet(tmp_path / "run_times.parquet")
-    assert claims.Numbers(tmp_path).slower("KL") == "1.20 ± 0.06"  # 1.1, 1.2, 1.3
+    # 29 / 23.3, and the error of 1.1, 1.2 and 1.3
+    assert claims.Numbers(tmp_path).slower("KL") == "1.24 ± 0.06"
 
 
 def test_page_says_which_revisions_and_seeds_are_missing(numbers):
