@@ -169,6 +169,22 @@ def test_runs_without_verdicts_say_so(tmp_path):
     assert not [x for ax in figure.axes for x in ax.lines if x.get_label() == "_within"]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "within chance" not in labels
+    assert "not judged" not in labels
+
+
+def test_marks_without_a_verdict_are_grey_beside_those_with_one(tmp_path):
+    """As where a table of earlier runs is beside a new one."""
+    data = results(tmp_path)
+    verdicts = [name for name in data if "beyond_chance" in name]
+    data.loc[data["dataset"] == "bank", verdicts] = np.nan
+    figure = drawn(data)
+    for ax in figure.axes:
+        grey = [x for x in ax.lines if x.get_label() == "_not_judged"]
+        bank = ax.get_subplotspec().colspan.start == 0
+        assert len(grey) == (len(curves(ax)) if bank else 0)
+    assert "Grey marks are not judged" in read_caption(figure)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert {"beyond chance", "within chance", "not judged"} < {*labels}
 
 
 def test_models_that_refuse_everyone_are_crossed_in_figures_of_decisions(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,7 @@ def draw_panel(
     *,
     decisions: bool = False,
     falling: bool = False,
+    judged: bool = True,
 ) -> int:
     """Draw the curves of one dataset and notion.
 
@@ -74,6 +75,7 @@ def draw_panel(
         looks: Colour and marker of each method.
         decisions: Whether to mark models that refuse everyone.
         falling: Whether a small x is better, as for a log-loss.
+        judged: Whether to tell marks within chance, and those not judged, from others.
 
     Returns:
         How many marks are beyond the edge, because they would compress the others.
@@ -82,7 +84,7 @@ def draw_panel(
     inside = _without_outliers(compared, decisions, falling)
     _set_scale(ax, inside)
     for curve, look, style in styled(compared.curves, looks):
-        _draw_curve(ax, curve, look, style, decisions)
+        _draw_curve(ax, curve, look, style, decisions, judged)
     if not marks:
         ax.text(0.5, 0.5, "no results", transform=ax.transAxes, ha="center")
     if inside:
@@ -216,7 +218,7 @@ def _set_scale(ax: Axes, marks: Sequence[Mark]) -> None:
 
 
 def _draw_curve(
-    ax: Axes, curve: Curve, look: Look, style: str, decisions: bool
+    ax: Axes, curve: Curve, look: Look, style: str, decisions: bool, judged: bool
 ) -> None:
     unfair = curve.method == UNFAIR
     for mark in curve.marks:
@@ -235,11 +237,13 @@ def _draw_curve(
         zorder=4 if unfair else 3,
         label=curve.label,
     )
+    verdicts = [mark.beyond_chance for mark in curve.marks]
     for name, chosen, options in (
-        ("_within", [m.beyond_chance is False for m in curve.marks], HOLLOW),
-        ("_refuses", [refuses(m) for m in curve.marks] if decisions else [], CROSS),
+        ("_within", [judged and one is False for one in verdicts], HOLLOW),
+        ("_not_judged", [judged and one is None for one in verdicts], PALE),
+        ("_refuses", [decisions and refuses(m) for m in curve.marks], CROSS),
     ):
-        places = [m.mean for m, yes in zip(curve.marks, chosen, strict=False) if yes]
+        places = [m.mean for m, yes in zip(curve.marks, chosen, strict=True) if yes]
         if places:
             usual: dict[str, Any] = {
                 "marker": look.marker,
@@ -256,6 +260,7 @@ def _draw_curve(
 
 
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8}
+PALE: dict[str, Any] = {"markerfacecolor": "#cccccc", "markeredgewidth": 0.8}
 CROSS: dict[str, Any] = {"marker": "x", "markersize": 7, "zorder": 5}
 
 
@@ -284,6 +289,16 @@ def _draw_ellipse(ax: Axes, mark: Mark, colour: str) -> None:
     ax.update_datalim(outline)
 
 
+def is_judged(shown: Iterable[TradeOff]) -> bool:
+    """Whether some runs recorded whether a violation is beyond chance."""
+    return any(
+        mark.beyond_chance is not None
+        for panel in shown
+        for curve in panel.curves
+        for mark in curve.marks
+    )
+
+
 def legend_handles(
     shown: Sequence[TradeOff], looks: Mapping[str, Look], decisions: bool = False
 ) -> list[Any]:
@@ -305,11 +320,13 @@ def legend_handles(
         )
     marks = [mark for one in shown for curve in one.curves for mark in curve.marks]
     usual = {"linestyle": "", "marker": "o", "markeredgecolor": GREY, "markersize": 5}
-    if any(mark.beyond_chance is not None for mark in marks):
+    if is_judged(shown):
         handles += [
             legend_line("beyond chance", **usual, markerfacecolor=GREY),
             legend_line("within chance", **(usual | HOLLOW)),
         ]
+        if any(mark.beyond_chance is None for mark in marks):
+            handles.append(legend_line("not judged", **(usual | PALE)))
     if decisions and any(map(refuses, marks)):
         handles.append(legend_line("refuses everyone", **(usual | CROSS)))
     return handles

@@ -19,7 +19,7 @@ from fairret.lab.experiment.trade_off import (
 )
 from fairret.lab.plot import style
 from fairret.lab.plot.ends import label_ends
-from fairret.lab.plot.panel import draw_panel, legend_handles
+from fairret.lab.plot.panel import draw_panel, is_judged, legend_handles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,14 +91,17 @@ def draw_trade_offs(
     height = 1.85 if len(rows) <= len(NOTIONS) else 1.6
     width = min(style.WIDTH, max(6.4, 2.9 * len(columns) + 0.5))
     decisions, falling = view.channel == "decisions", view.utility == "log_loss"
-    beyond = 0
+    beyond, judged = 0, is_judged(shown.values())
     size = (width, height * len(rows) + 3)  # enough to lay it out
     with style.canvas(len(rows), len(columns), size) as (figure, grid):
         for i, (name, way) in enumerate(rows):
             for j, dataset in enumerate(columns):
                 panel = panels[dataset, way, name]
                 beyond += draw_panel(
-                    *(grid[i, j], panel, looks), decisions=decisions, falling=falling
+                    *(grid[i, j], panel, looks),
+                    decisions=decisions,
+                    falling=falling,
+                    judged=judged,
                 )
             lines = (f"{NOTIONS[name]} {MEASURES[view.measure]}", *way.split(", "))
             grid[i, 0].set_ylabel("\n".join(filter(None, lines)))
@@ -252,12 +255,14 @@ def _within_chance(panels: Panels, titles: Mapping[str, str]) -> str:
 
 
 def _verdicts(shown: Sequence[TradeOff]) -> str:
-    marks = [m for panel in shown for curve in panel.curves for m in curve.marks]
-    if all(mark.beyond_chance is None for mark in marks):
+    if not is_judged(shown):
         return "These runs did not record whether a violation is beyond chance."
+    marks = [m for panel in shown for curve in panel.curves for m in curve.marks]
+    some = any(mark.beyond_chance is None for mark in marks)
+    pale = " Grey marks are not judged: too few people, or runs without verdicts."
     return (
         "Filled marks are beyond chance in most seeds: at least one group is, adjusted "
-        "for the number of groups. Hollow marks are not."
+        "for the number of groups. Hollow marks are not." + (pale if some else "")
     )
 
 
