@@ -7,23 +7,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from claim_tables import Tables, measured_traits, usual_table
+from claim_changes import MAIN_DATASETS, Changes
+from claim_grids import Grids
+from claim_tables import measured_traits, usual_table
+from claim_words import interval, sign, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import (
     Difference,
     compare_volumes,
-    paired_difference,
 )
 from fairret.lab.experiment.hypervolume import AT_BASE_RATE, VIEWS, Volume, volumes
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
-DIRECT = ("scores", "decisions")
-MAIN_DATASETS = ("lawschool", "bank", "creditcard", "acsincome")
 NAMES = {"KL 0.1.3": "KL of 0.1.3", "SmoothMax 0.1.3": "SmoothMax of 0.1.3"}
 
 
-class Numbers(Tables):
+class Numbers(Grids, Changes):
     """Values, volumes and differences of the tables in a folder, by function.
 
     Args:
@@ -43,7 +43,8 @@ class Numbers(Tables):
             *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
             *("has_method", "is_new", "revision", "unfinished", "change_table"),
             *("count_changes", "decisions_beyond", "fall_of"),
-            *("architecture", "best_architecture", "architecture_gap"),
+            *("architecture", "best_architecture", "architecture_rank"),
+            *("effect_table", "cost_table", "change"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -80,8 +81,9 @@ class Numbers(Tables):
         table = table or usual_table(one.dataset, one.label)
         own = self.table(table)
         every = own[own["dataset"] == one.dataset]["seed"].nunique()
-        few = f" ({one.seeds} seeds)" if one.seeds < every else ""
-        words = _with_error(*pair)
+        seeds = f"{one.seeds} seed{'s' if one.seeds > 1 else ''}"
+        few = f" ({seeds})" if one.seeds < every else ""
+        words = with_error(*pair)
         return words if words == "–" else words + few
 
     def one_view_table(self, table: str, methods: Iterable[str], view: str) -> str:
@@ -120,7 +122,7 @@ class Numbers(Tables):
 
     def gap(self, *arguments: str, **options: Any) -> str:
         """Difference of two volumes with its interval; bold where it excludes 0."""
-        return _interval(self._gap(*arguments, **options))
+        return interval(self._gap(*arguments, **options))
 
     def count_gaps(
         self,
@@ -132,20 +134,17 @@ class Numbers(Tables):
         views: Iterable[str] = tuple(VIEWS),
         **how: Any,
     ) -> str:
-        """Count where the first is better, level or worse by the intervals."""
+        """Count where the first is better and worse by the intervals."""
         found = [
             self._gap(d, s, first, second, view, **how)
             for d in datasets
             for s in statistics
             for view in views
         ]
-        signs = Counter(one.sign for one in found if one is not None)
+        signs = Counter(sign(one) for one in found if one is not None)
         if not signs:
             raise KeyError(f"no volumes of {first} and {second} in common")
-        return (
-            f"better in {signs[1]}, worse in {signs[-1]} and neither in {signs[0]} of "
-            f"{sum(signs.values())}"
-        )
+        return f"{signs[1]} better and {signs[-1]} worse of {sum(signs.values())}"
 
     def gap_table(self, first: str, second: str, **how: Any) -> str:
         """Rows of differences, one per dataset and notion, a column per view."""
@@ -159,75 +158,9 @@ class Numbers(Tables):
                     for view in VIEWS
                 ]
                 if any(gaps):
-                    cells = " | ".join(map(_interval, gaps))
+                    cells = " | ".join(map(interval, gaps))
                     rows.append(f"| {name}, {notion} | {cells} |")
         return "\n".join(rows)
-
-    def change_table(self, method: str, statistics: Iterable[str]) -> str:
-        """Rows of what the largest strength changes, one per dataset."""
-        rows = []
-        for dataset in self._with_verdicts():
-            cells = [
-                self._change_words(dataset, method, statistic, channel)
-                for statistic in statistics
-                for channel in DIRECT
-            ]
-            rows.append(f"| {DATASETS[dataset]} | {' | '.join(cells)} |")
-        return "\n".join(rows)
-
-    def count_changes(
-        self,
-        method: str,
-        channel: str,
-        statistics: Iterable[str],
-        sign: int,
-        **how: str,
-    ) -> str:
-        """Count the datasets and notions where the largest strength raises a value (1).
-
-        Or lowers it (-1); the value is a violation, or the `auroc`.
-        """
-        found = [
-            self._change(dataset, method, statistic, channel, **how)[2].sign
-            for dataset in self._with_verdicts()
-            for statistic in statistics
-        ]
-        return f"{found.count(sign)} of {len(found)}"
-
-    def _with_verdicts(self) -> list[str]:
-        tables = {name: usual_table(name) for name in MAIN_DATASETS}
-        return [
-            name
-            for name, table in tables.items()
-            if self.is_new(table) and name in {*self.table(table)["dataset"]}
-        ]
-
-    def _change_words(
-        self, dataset: str, method: str, statistic: str, channel: str
-    ) -> str:
-        before, after, gap = self._change(dataset, method, statistic, channel)
-        return f"{before:.3f} to {after:.3f}; {_interval(gap, 3)}"
-
-    def _change(
-        self,
-        dataset: str,
-        method: str,
-        statistic: str,
-        channel: str,
-        part: str = "train",
-        measure: str = "violation_beyond_chance",
-    ) -> tuple[float, float, Difference]:
-        """A value of Unfair and of the largest strength, and the paired difference."""
-        column = f"{part}/{measure}/{statistic}/{channel}/all"
-        if channel == "auroc":
-            column = f"{part}/auroc"
-        unfair = self._select("", dataset, UNFAIR, statistic).set_index("seed")[column]
-        own = self._select("", dataset, method, statistic)
-        most = own[own["strength"] == own["strength"].max()].set_index("seed")[column]
-        gaps = (most - unfair).dropna()
-        both = gaps.index
-        gap = paired_difference(gaps.tolist())
-        return float(unfair[both].mean()), float(most[both].mean()), gap
 
     def slower(self, method: str) -> str:
         """Mean seconds of training relative to Unfair, as in the figure.
@@ -238,14 +171,7 @@ class Numbers(Tables):
         one, unfair = (
             own[own["method"] == name]["seconds"] for name in (method, UNFAIR)
         )
-        return _with_error(one.mean() / unfair.mean(), (one / unfair).sem())
-
-    def architecture_gap(self, hidden: Iterable[int], rate: float) -> str:
-        """By how much the best network exceeds another, paired by seed."""
-        found = self._architectures()
-        best = max(found.values(), key=lambda one: one.mean())
-        gaps = best - found[tuple(hidden), rate]
-        return _interval(paired_difference(gaps.tolist()), 4)
+        return with_error(one.mean() / unfair.mean(), (one / unfair).sem())
 
     def volume_table(
         self,
@@ -275,19 +201,3 @@ class Numbers(Tables):
                         name = NAMES.get(label, label)
                         rows.append(f"| {place} | {name} | {' | '.join(cells)} |")
         return "\n".join(rows)
-
-
-def _with_error(value: float, error: float) -> str:
-    if not math.isfinite(value):
-        return "–"
-    return f"{value:.2f} ± {error:.2f}" if math.isfinite(error) else f"{value:.2f}"
-
-
-def _interval(gap: Difference | None, digits: int = 2) -> str:
-    if gap is None:
-        return "–"
-    mean, low, high = (f"{x:+.{digits}f}" for x in gap[:3])
-    if math.isnan(gap.low):
-        return mean.replace("-", "−")
-    words = f"{mean} ({low} to {high})".replace("-", "−")
-    return f"**{words}**" if gap.sign else words

@@ -1,9 +1,6 @@
 """The tables of results that docs/reproduction.md is about, and single values."""
 
-import json
-from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,13 +28,7 @@ CONTENTS = {
     "run_times": "run times, 25 epochs",
     "iterations": "iterations, 25 epochs",
 }
-GRIDS = {
-    MAIN: "",
-    ("trade_offs_other", "trade_offs_other_acs"): "",
-    ("single_trait", "single_trait_acs"): ", a single trait",
-}
 OTHER = ("Norm", "JS", "SED")
-LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
 
 
 class Tables:
@@ -95,11 +86,15 @@ class Tables:
         digits: int = 3,
         table: str = "",
         variant: str = "",
+        how: str = "mean",
     ) -> str:
-        """Mean over seeds, at one strength, or the "least" or "most" over strengths."""
+        """Mean over seeds, at one strength, or the "least" or "most" over strengths.
+
+        Or, by `how`, the "median" or the "min" over seeds.
+        """
         own = self._select(table, dataset, method, statistic, variant)
         column = self._column(table, statistic, what, part)
-        means = own.groupby("strength")[column].mean()
+        means = own.groupby("strength")[column].agg(how)
         if isinstance(strength, str):
             return f"{means.min() if strength == 'least' else means.max():.{digits}f}"
         return f"{means.loc[strength]:.{digits}f}"
@@ -142,9 +137,9 @@ class Tables:
         below = int((level <= floor).argmax())
         if level[below] > floor:
             least = level.argmin()
-            return f"{lost[least]:.2f} for {level[least]:.3f}, above the {floor:.3f}"
+            return f"{lost[least]:.3f} for {level[least]:.3f}, not {floor:.3f}"
         ends = [below, max(below - 1, 0)]
-        return f"{np.interp(floor, level[ends], lost[ends]):.2f}"
+        return f"{np.interp(floor, level[ends], lost[ends]):.3f}"
 
     def strengths(self, table: str, method: str) -> str:
         """List the strengths of a method, in words."""
@@ -200,9 +195,9 @@ class Tables:
         for name in ORDER:
             runs = read_runs(name)
             if not self.is_new(name):
-                found.append(f"`{name}`")
+                found.append(f"all of `{name}`")
             elif self.seeds(name) < len({run.seed for run in runs}):
-                found.append(f"seeds from {self.seeds(name)} on of `{name}`")
+                found.append(f"the seeds of `{name}` from {self.seeds(name)} on")
         return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
     def partial_runs(self) -> str:
@@ -246,75 +241,6 @@ class Tables:
 
     def _folders(self) -> tuple[Path, Path]:
         return self.folder, self.folder / "partial"
-
-    def fall_table(self) -> str:
-        """Rows about the falls of the violation from one strength to the next.
-
-        Of scores on training rows, means over seeds, until a tenth of Unfair's or its
-        noise floor is left: panels, those with a third at most, and the largest fall.
-        """
-        rows = []
-        for tables, traits in GRIDS.items():
-            new = [table for table in tables if self.is_new(table)]
-            methods = dict.fromkeys(
-                method for table in new for method in self.table(table)["method"]
-            )
-            rows += [
-                self._fall_row(new, method, traits)
-                for method in methods
-                if method != UNFAIR
-            ]
-        return "\n".join(rows)
-
-    def _fall_row(self, tables: Iterable[str], method: str, traits: str) -> str:
-        found = [
-            (share, DATASETS[dataset], notion)
-            for table in tables
-            for dataset in dict.fromkeys(self.table(table)["dataset"])
-            for statistic, notion in NOTIONS.items()
-            for share in self._fall(table, dataset, method, statistic)
-        ]
-        share, *place = max(found)
-        dense = sum(one <= 1 / 3 for one, *_ in found)
-        words = f"{share:.2f} ({', '.join(place)})"
-        return f"| {method}{traits} | {dense} of {len(found)} | {words} |"
-
-    def _fall(
-        self, table: str, dataset: str, method: str, statistic: str
-    ) -> list[float]:
-        """The largest fall; nothing if Unfair is not above its floor."""
-        y, floor = (
-            self._column(table, statistic, f"{kind}scores", "train")
-            for kind in ("", "floor ")
-        )
-        unfair = self._select(table, dataset, UNFAIR, statistic)[[y, floor]].mean()
-        own = self._select(table, dataset, method, statistic)
-        path = [unfair[y], *own.groupby("strength")[y].mean()]
-        enough = max(unfair[floor], LEFT * unfair[y])
-        if unfair[y] <= unfair[floor]:
-            return []
-        return [max(1 - b / a for a, b in pairwise(path) if a > enough)]
-
-    def architecture(self, hidden: Iterable[int], rate: float) -> str:
-        """AUROC of a network and a learning rate on validation rows."""
-        return f"{self._architectures()[tuple(hidden), rate].mean():.4f}"
-
-    def best_architecture(self) -> str:
-        """The network and the learning rate with the best AUROC, in words."""
-        found = self._architectures()
-        layers, rate = best = max(found, key=lambda one: found[one].mean())
-        words = "-".join(map(str, layers)) or "no hidden layer"
-        return f"{words} with {rate:g} ({found[best].mean():.4f})"
-
-    def _architectures(self) -> dict[tuple[tuple[int, ...], float], pd.Series]:
-        """AUROC on validation rows by seed, of every network and learning rate."""
-        data = self.table("architectures")
-        found = {}
-        for training, own in data.groupby("training", sort=False):
-            how = json.loads(str(training))
-            cell = tuple(how["hidden"]), how["learning_rate"]
-            found[cell] = own.set_index("seed")["validation/auroc"]
-        return found
 
 
 def _count(verdicts: pd.Series) -> str:

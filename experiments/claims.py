@@ -4,7 +4,7 @@
     python experiments/claims.py --write    write the page
 
 The page is rendered from `experiments/reproduction.md.jinja`, where each number is a
-call of a function in `claim_numbers.py`.
+call of a function in `claim_numbers.py` or in the classes that it extends.
 """
 
 import difflib

@@ -1,0 +1,147 @@
+"""What the strengths of a method change, and what that costs."""
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+from claim_tables import Tables, usual_table
+from claim_words import interval
+
+from fairret.lab.dataset import TITLES as DATASETS
+from fairret.lab.experiment.differences import Difference, paired_difference
+from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
+
+MAIN_DATASETS = ("lawschool", "bank", "creditcard", "acsincome")
+DIRECT = ("scores", "decisions")
+CHANCE = "violation_beyond_chance"
+MEASURES = (  # channel, rows and measure of the table of effects
+    ("scores", "train", CHANCE),
+    ("scores", "test", CHANCE),
+    ("scores", "test", "violation"),
+    ("decisions", "train", CHANCE),
+    ("decisions", "test", "violation"),
+    ("auroc", "test", ""),
+)
+
+
+class Changes(Tables):
+    """Differences to Unfair of the same seed."""
+
+    def change_table(self, method: str, statistics: Iterable[str]) -> str:
+        """Rows of what the largest strength changes, one per dataset."""
+        rows = []
+        for dataset in self._with_verdicts():
+            cells = [
+                self._change_words(dataset, method, statistic, channel)
+                for statistic in statistics
+                for channel in DIRECT
+            ]
+            rows.append(f"| {DATASETS[dataset]} | {' | '.join(cells)} |")
+        return "\n".join(rows)
+
+    def count_changes(
+        self,
+        method: str,
+        channel: str,
+        statistics: Iterable[str],
+        sign: int,
+        **how: Any,
+    ) -> str:
+        """Count the datasets and notions where the largest strength raises a value (1).
+
+        Or lowers it (-1); the value is a violation, or the `auroc`.
+        """
+        found = [one.sign for one in self._changes(method, channel, statistics, **how)]
+        return f"{found.count(sign)} of {len(found)}"
+
+    def _changes(
+        self, method: str, channel: str, statistics: Iterable[str], **how: Any
+    ) -> list[Difference]:
+        return [
+            self._change(dataset, method, statistic, channel, **how)[2]
+            for dataset in self._with_verdicts()
+            for statistic in statistics
+        ]
+
+    def effect_table(self, methods: Iterable[str], statistics: Iterable[str]) -> str:
+        """Rows of what the largest strength does, in how many datasets and notions.
+
+        Worse and better by intervals, and worse in the mean, by several measures.
+        """
+        statistics, rows = [*statistics], []
+        for method in methods:
+            cells = []
+            for channel, part, measure in MEASURES:
+                found = self._changes(
+                    method, channel, statistics, part=part, measure=measure
+                )
+                worse = -1 if channel == "auroc" else 1
+                signs = [worse * one.sign for one in found]
+                mean = sum(worse * one.mean > 0 for one in found)
+                cells.append(f"{signs.count(1)}, {signs.count(-1)} ({mean})")
+            rows.append(f"| {method} | {' | '.join(cells)} |")
+        return "\n".join(rows)
+
+    def change(
+        self, dataset: str, method: str, statistic: str, channel: str, **how: Any
+    ) -> str:
+        """What a strength of a method changes against Unfair, in words."""
+        before, after, gap = self._change(dataset, method, statistic, channel, **how)
+        return f"{before:.3f} to {after:.3f} ({interval(gap, 3)})"
+
+    def _with_verdicts(self) -> list[str]:
+        tables = {name: usual_table(name) for name in MAIN_DATASETS}
+        return [
+            name
+            for name, table in tables.items()
+            if self.is_new(table) and name in {*self.table(table)["dataset"]}
+        ]
+
+    def _change_words(
+        self, dataset: str, method: str, statistic: str, channel: str
+    ) -> str:
+        before, after, gap = self._change(dataset, method, statistic, channel)
+        return f"{before:.3f} to {after:.3f}; {interval(gap, 3)}"
+
+    def _change(
+        self,
+        dataset: str,
+        method: str,
+        statistic: str,
+        channel: str,
+        part: str = "train",
+        measure: str = "violation_beyond_chance",
+        table: str = "",
+        strength: float | None = None,
+    ) -> tuple[float, float, Difference]:
+        """A value of Unfair and of a strength, and the paired difference.
+
+        Of the largest strength, if none is given.
+        """
+        column = f"{part}/{measure}/{statistic}/{channel}/all"
+        if channel == "auroc":
+            column = f"{part}/auroc"
+        unfair = self._select(table, dataset, UNFAIR, statistic)
+        unfair = unfair.set_index("seed")[column]
+        own = self._select(table, dataset, method, statistic)
+        wanted = own["strength"].max() if strength is None else strength
+        most = own[own["strength"] == wanted].set_index("seed")[column]
+        gaps = (most - unfair).dropna()
+        both = gaps.index
+        gap = paired_difference(gaps.tolist())
+        return float(unfair[both].mean()), float(most[both].mean()), gap
+
+    def cost_table(self, methods: Iterable[str], statistics: Iterable[str]) -> str:
+        """Rows of costs where Unfair is above its floor, a column per method."""
+        rows = []
+        for dataset, statistic in product(self._with_verdicts(), statistics):
+            y, floor = (
+                self._column("", statistic, f"{kind}scores", "test")
+                for kind in ("", "floor ")
+            )
+            unfair = self._select("", dataset, UNFAIR, statistic)[[y, floor]].mean()
+            if unfair[y] > unfair[floor]:
+                cells = [self.cost(dataset, statistic, one) for one in methods]
+                place = f"{DATASETS[dataset]}, {NOTIONS[statistic]}"
+                rows.append(f"| {place} | {' | '.join(cells)} |")
+        return "\n".join(rows)
