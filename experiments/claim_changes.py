@@ -54,6 +54,19 @@ class Changes(Tables):
         found = [one.sign for one in self._changes(method, channel, statistics, **how)]
         return f"{found.count(sign)} of {len(found)}"
 
+    def count_rises(
+        self, method: str, channel: str, statistics: Iterable[str], **how: Any
+    ) -> str:
+        """Count the strengths, datasets and notions where a value rises."""
+        found = [
+            self._change(dataset, method, statistic, channel, strength=one, **how)[2]
+            for dataset, statistic in product(self._with_verdicts(), statistics)
+            for one in dict.fromkeys(
+                self._select("", dataset, method, statistic)["strength"]
+            )
+        ]
+        return f"{sum(one.sign > 0 for one in found)} of {len(found)}"
+
     def _changes(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
     ) -> list[Difference]:

@@ -44,7 +44,7 @@ class Numbers(Grids, Changes):
             *("has_method", "is_new", "revision", "unfinished", "change_table"),
             *("count_changes", "decisions_beyond", "fall_of"),
             *("architecture", "best_architecture", "architecture_rank"),
-            *("effect_table", "cost_table", "change"),
+            *("effect_table", "cost_table", "change", "count_rises"),
         )
         return {name: getattr(self, name) for name in names}
 

@@ -229,6 +229,10 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     assert words.replace("-", "−") in rows[1].split(" | ")[2]
     counts = [found.count_changes("KL", "scores", ["ppv"], sign) for sign in (1, -1)]
     assert counts == ["0 of 2", "2 of 2"]
+    every = found.count_rises("KL", "auroc", ["ppv"], part="test")
+    assert every.endswith(" of 4")  # two datasets and strengths
+    largest = found.count_changes("KL", "auroc", ["ppv"], 1, part="test")
+    assert int(every[0]) >= int(largest[0])
     (row,) = found.effect_table(["KL"], ["ppv"]).splitlines()
     assert row.startswith("| KL | 0, 2 (0) | ")
     worse = found.count_changes("KL", "auroc", ["ppv"], -1, part="test")

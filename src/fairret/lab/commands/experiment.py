@@ -180,7 +180,7 @@ def results(
         bool,
         typer.Option(
             "--curve",
-            help="With --hypervolume: the area below the line through the marks.",
+            help="With --hypervolume: the area that the line through the marks dominates.",
         ),
     ] = False,
     beyond_chance: Annotated[

@@ -108,7 +108,7 @@ def volume_table(found: Sequence[Volume], *, curve: bool = False) -> Table:
 
     Args:
         found: The volumes.
-        curve: Whether to show the area below the curve instead of that of the marks.
+        curve: Whether to show the area of the curve instead of that of the marks.
     """
     table = plain_table(VOLUMES)
     # columns that are the same in every row are left out
