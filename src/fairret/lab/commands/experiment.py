@@ -180,7 +180,7 @@ def results(
         bool,
         typer.Option(
             "--curve",
-            help="With --hypervolume: the area that the line through the marks dominates.",
+            help="With --hypervolume: the area dominated by the line of marks.",
         ),
     ] = False,
     beyond_chance: Annotated[
