@@ -100,7 +100,9 @@ def test_published_results_keep_their_keys():
     """Options that came later must not cause everything to be trained again."""
     runs = list_runs(read_experiment(TRADE_OFFS.with_name("run_times.toml")))
     rows = pd.read_parquet(PUBLISHED)
-    stamp = (rows["version"][0], rows["revision"][0]) if "version" in rows else OLDEST
+    stamp = OLDEST
+    if "version" in rows:
+        stamp = rows["version"][0], int(rows["revision"][0])
     found = {run.key_for(*stamp): (run.method, run.strength, run.seed) for run in runs}
     assert len(rows) == len(found) == 27
     for row in rows.itertuples():
@@ -109,7 +111,7 @@ def test_published_results_keep_their_keys():
 
 def test_memory_is_an_option_with_a_key_of_its_own(tmp_path):
     path = tmp_path / "x.toml"
-    last = 'datasets = ["creditcard"]\nstrengths ='  # of KL
+    last = 'name = "KL"\ndatasets = ["creditcard"]\nstrengths ='
     first, rest = TRADE_OFFS.read_text().split(last)
     path.write_text(f"{first}memory = [0, 9]\n{last}{rest}")
     found = list_runs(read_experiment(path))
