@@ -9,6 +9,7 @@ from matplotlib.text import Text
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import frame
 from fairret.lab.experiment.trade_off import MixedRowsError, View, name_variants
+from fairret.lab.plot import style
 from fairret.lab.plot.style import (
     LOOKS,
     SPARE,
@@ -143,3 +144,16 @@ def test_spare_looks_are_nobodys():
     used = [*LOOKS.values(), *SPARE]
     assert len({look.colour for look in used}) == len(used)
     assert len({look.marker for look in used}) == len(used)
+
+
+def test_labels_are_at_the_edge_when_the_height_changes_the_ticks():
+    edges = []
+    for height in (1.2, 1.6, 2.0, 2.6):
+        with style.canvas(1, 1, (4, 0.9)) as (figure, grid):
+            (ax,) = grid[0]
+            ax.set_ylim(0.052, 0.178)
+            ax.set_ylabel("violation")
+            style.set_height(figure, height)
+        figure.canvas.draw()
+        edges.append(ax.yaxis.label.get_window_extent().x0)
+    assert 0 <= min(edges) == pytest.approx(max(edges), abs=1)  # pixel

@@ -125,7 +125,8 @@ def set_height(figure: Figure, height: float) -> None:
     below = len(figure.get_supxlabel().splitlines()) * 1.3 * FONT / 72
     figure.set_figheight(height + above / figure.dpi + below)
     engine: Any = figure.get_layout_engine()
-    engine.execute(figure)
+    for _ in range(2):  # axes of another size have other tick labels
+        engine.execute(figure)
     figure.set_layout_engine("none")  # saving would lay it out again
 
 
