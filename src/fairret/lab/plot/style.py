@@ -106,7 +106,10 @@ def canvas(
         raise missing_extra("Figures need", "matplotlib", "experiment") from None
     with mpl.rc_context(SETTINGS):
         figure = kind(figsize=size, layout="constrained")
-        yield figure, figure.subplots(rows, columns, squeeze=False, **options)
+        grid = figure.subplots(rows, columns, squeeze=False, **options)
+        for ax in grid.flat:  # saving, outside of the context, would change the ticks
+            ax.tick_params(labelsize=FONT)
+        yield figure, grid
 
 
 def set_caption(figure: Figure, sentences: Sequence[str]) -> None:
@@ -125,8 +128,7 @@ def set_height(figure: Figure, height: float) -> None:
     below = len(figure.get_supxlabel().splitlines()) * 1.3 * FONT / 72
     figure.set_figheight(height + above / figure.dpi + below)
     engine: Any = figure.get_layout_engine()
-    for _ in range(2):  # axes of another size have other tick labels
-        engine.execute(figure)
+    engine.execute(figure)
     figure.set_layout_engine("none")  # saving would lay it out again
 
 
