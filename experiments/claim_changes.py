@@ -123,7 +123,7 @@ class Changes(Tables):
         statistic: str,
         channel: str,
         part: str = "train",
-        measure: str = "violation_beyond_chance",
+        measure: str = CHANCE,
         table: str = "",
         strength: float | None = None,
     ) -> tuple[float, float, Difference]:

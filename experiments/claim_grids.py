@@ -60,10 +60,7 @@ class Grids(Tables):
     def _fall(
         self, table: str, dataset: str, method: str, statistic: str
     ) -> list[tuple[float, float]]:
-        """The largest fall, and the least share left; nothing if Unfair is not above.
-
-        Above its noise floor, that is.
-        """
+        """The largest fall and the share left; nothing if Unfair is below its floor."""
         y, floor = (
             self._column(table, statistic, f"{kind}scores", "train")
             for kind in ("", "floor ")
