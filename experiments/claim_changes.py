@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from claim_tables import Tables, usual_table
-from claim_words import interval
+from claim_words import interval, sign
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import Difference, paired_difference
@@ -13,6 +13,7 @@ from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
 MAIN_DATASETS = ("lawschool", "bank", "creditcard", "acsincome")
 DIRECT = ("scores", "decisions")
+DIGITS = 3
 CHANCE = "violation_beyond_chance"
 MEASURES = (  # channel, rows and measure of the table of effects
     ("scores", "train", CHANCE),
@@ -32,7 +33,7 @@ class Changes(Tables):
         rows = []
         for dataset in self._with_verdicts():
             cells = [
-                self._change_words(dataset, method, statistic, channel)
+                self.change(dataset, method, statistic, channel)
                 for statistic in statistics
                 for channel in DIRECT
             ]
@@ -44,15 +45,16 @@ class Changes(Tables):
         method: str,
         channel: str,
         statistics: Iterable[str],
-        sign: int,
+        wanted: int,
         **how: Any,
     ) -> str:
         """Count the datasets and notions where the largest strength raises a value (1).
 
         Or lowers it (-1); the value is a violation, or the `auroc`.
         """
-        found = [one.sign for one in self._changes(method, channel, statistics, **how)]
-        return f"{found.count(sign)} of {len(found)}"
+        found = self._changes(method, channel, statistics, **how)
+        signs = [sign(one, DIGITS) for one in found]
+        return f"{signs.count(wanted)} of {len(found)}"
 
     def count_rises(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
@@ -65,7 +67,7 @@ class Changes(Tables):
                 self._select("", dataset, method, statistic)["strength"]
             )
         ]
-        return f"{sum(one.sign > 0 for one in found)} of {len(found)}"
+        return f"{sum(sign(one, DIGITS) > 0 for one in found)} of {len(found)}"
 
     def _changes(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
@@ -89,7 +91,7 @@ class Changes(Tables):
                     method, channel, statistics, part=part, measure=measure
                 )
                 worse = -1 if channel == "auroc" else 1
-                signs = [worse * one.sign for one in found]
+                signs = [worse * sign(one, DIGITS) for one in found]
                 mean = sum(worse * one.mean > 0 for one in found)
                 cells.append(f"{signs.count(1)}, {signs.count(-1)} ({mean})")
             rows.append(f"| {method} | {' | '.join(cells)} |")
@@ -100,7 +102,7 @@ class Changes(Tables):
     ) -> str:
         """What a strength of a method changes against Unfair, in words."""
         before, after, gap = self._change(dataset, method, statistic, channel, **how)
-        return f"{before:.3f} to {after:.3f} ({interval(gap, 3)})"
+        return f"{before:.3f} to {after:.3f}, {interval(gap, DIGITS)}"
 
     def _with_verdicts(self) -> list[str]:
         tables = {name: usual_table(name) for name in MAIN_DATASETS}
@@ -109,12 +111,6 @@ class Changes(Tables):
             for name, table in tables.items()
             if self.is_new(table) and name in {*self.table(table)["dataset"]}
         ]
-
-    def _change_words(
-        self, dataset: str, method: str, statistic: str, channel: str
-    ) -> str:
-        before, after, gap = self._change(dataset, method, statistic, channel)
-        return f"{before:.3f} to {after:.3f}; {interval(gap, 3)}"
 
     def _change(
         self,

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from claim_changes import MAIN_DATASETS, Changes
 from claim_grids import Grids
 from claim_tables import measured_traits, usual_table
@@ -44,7 +45,7 @@ class Numbers(Grids, Changes):
             *("has_method", "is_new", "revision", "unfinished", "change_table"),
             *("count_changes", "decisions_beyond", "fall_of"),
             *("architecture", "best_architecture", "architecture_rank"),
-            *("effect_table", "cost_table", "change", "count_rises"),
+            *("effect_table", "cost_table", "change", "count_rises", "batch_loss"),
         )
         return {name: getattr(self, name) for name in names}
 
@@ -172,6 +173,12 @@ class Numbers(Grids, Changes):
             own[own["method"] == name]["seconds"] for name in (method, UNFAIR)
         )
         return with_error(one.mean() / unfair.mean(), (one / unfair).sem())
+
+    def batch_loss(self, loss: str, size: int) -> str:
+        """Mean loss of batches of a size, and the loss of all rows at once."""
+        table = pd.read_csv(self.folder / "batch_losses.csv")
+        own = table[(table["loss"] == loss) & (table["size"] == size)].squeeze()
+        return f"{own['mean']:.3f} ({own['whole']:.3f} of all rows at once)"
 
     def volume_table(
         self,

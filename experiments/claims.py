@@ -37,8 +37,8 @@ def render(template: str, numbers: Numbers) -> str:
 
 
 def wrap(block: str) -> str:
-    """Wrap a paragraph, or the items of a list; tables and headings are left alone."""
-    if block.startswith(("|", "#", "    ", "[sentence")):
+    """Wrap a paragraph, or the items of a list; others are left alone."""
+    if block.startswith(("|", "#", "!", "    ", "[sentence")):
         return block
     items = ["- " + item for item in block[2:].split("\n- ")]
     if not block.startswith("- "):

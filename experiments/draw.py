@@ -6,7 +6,7 @@
 `results/tolerance.parquet` is what `fairret tolerance` wrote; the figures go to
 `results/figures`, as PNG and PDF. A figure of several experiments shows those that have
 a table. Figures of one model's scores, which are trained first, are drawn if they are
-named, or missing.
+named, or missing; the values of `batches` go to `results/batch_losses.csv`.
 """
 
 import sys
@@ -19,13 +19,16 @@ from fairret.errors import FairretError
 from fairret.lab.experiment import read_experiment
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.plot import FIGURES, NoResultsError, draw_figure, find_figure
+from fairret.lab.plot.batches import tabulate_losses
 from fairret.lab.plot.catalogue import draw_results, experiment_files
 from fairret.lab.plot.tolerance import draw as draw_tolerance
+from fairret.lab.plot.unfair import unfair_scores
 from fairret.lab.tolerance.table import read
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "results"
 FOLDER = TABLES / "figures"
+BATCHES = TABLES / "batch_losses.csv"  # the values of the figure "batches"
 TOLERANCE = TABLES / "tolerance.parquet"  # that `fairret tolerance` wrote
 
 
@@ -48,6 +51,9 @@ def _draw(name: str, wanted: bool) -> str:
         if not wanted and (FOLDER / f"{name}.png").exists():
             return "left as it is"
         draw_figure(name, files, TABLES, FOLDER)  # needs no results
+        if name == "batches":
+            scores = unfair_scores(read_experiment(file), FOLDER)  # kept by now
+            tabulate_losses(scores).to_csv(BATCHES, index=False)
         return "drawn"
     tables = [path for path in files if _table(path.stem) is not None]
     if file not in tables:

@@ -225,7 +225,7 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     unfair = own[own.method == "Unfair"][column]
     ten = own[(own.method == "KL") & (own.statistic == "ppv") & (own.strength == 10)]
     gap = (ten[column] - unfair).mean()
-    words = f"{unfair.mean():.3f} to {ten[column].mean():.3f}; **{gap:+.3f} ("
+    words = f"{unfair.mean():.3f} to {ten[column].mean():.3f}, **{gap:+.3f} ("
     assert words.replace("-", "−") in rows[1].split(" | ")[2]
     counts = [found.count_changes("KL", "scores", ["ppv"], sign) for sign in (1, -1)]
     assert counts == ["0 of 2", "2 of 2"]
@@ -238,7 +238,7 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     worse = found.count_changes("KL", "auroc", ["ppv"], -1, part="test")
     assert row.split(" | ")[-1].startswith(f"{worse[0]}, ")  # a lower AUROC is worse
     words = found.change("bank", "KL", "ppv", "decisions", strength=10.0)
-    assert words.startswith(f"{unfair.mean():.3f} to {ten[column].mean():.3f} (")
+    assert words.startswith(f"{unfair.mean():.3f} to {ten[column].mean():.3f}, ")
 
 
 def test_differences_that_are_rounded_to_nothing_do_not_count(claims):
@@ -285,6 +285,14 @@ def test_run_times_are_ratios_to_unfair_with_the_error_of_pairs(claims, tmp_path
     data.assign(seconds=[*map(float, own)]).to_parquet(tmp_path / "run_times.parquet")
     # 29 / 23.3, and the error of 1.1, 1.2 and 1.3
     assert claims.Numbers(tmp_path).slower("KL") == "1.24 ± 0.06"
+
+
+def test_losses_of_batches_stand_beside_that_of_all_rows(claims, tmp_path):
+    rows = [("KL", 16, 0.5, 0.25), ("KL", 32, 0.4, 0.25), ("SmoothMax", 16, 0.2, 0.1)]
+    table = pd.DataFrame(rows, columns=["loss", "size", "mean", "whole"])
+    table.to_csv(tmp_path / "batch_losses.csv", index=False)
+    words = claims.Numbers(tmp_path).batch_loss("KL", 32)
+    assert words == "0.400 (0.250 of all rows at once)"
 
 
 def test_page_says_which_revisions_and_seeds_are_missing(numbers):

@@ -8,7 +8,12 @@ import torch
 
 from fairret.lab.experiment import ConfigError, read_experiment
 from fairret.lab.plot import NoResultsError
-from fairret.lab.plot.batches import chunked_losses, draw_batches, whole_loss
+from fairret.lab.plot.batches import (
+    chunked_losses,
+    draw_batches,
+    tabulate_losses,
+    whole_loss,
+)
 from fairret.lab.plot.scores import density, draw_gradients, draw_projections
 from fairret.lab.plot.unfair import UnfairScores, unfair_scores
 from fairret.loss import KLProjectionLoss, SmoothMaxLoss
@@ -86,6 +91,16 @@ def test_memory_brings_small_batches_closer_to_all_rows(unfair, kind):
     whole = whole_loss(unfair, kind)
     plain, kept = (chunked_losses(unfair, kind, rows)[0].mean for rows in (0, 4096))
     assert abs(kept - whole) < 0.5 * abs(plain - whole)
+
+
+def test_table_of_batches_has_a_row_per_loss_and_size(unfair):
+    table = tabulate_losses(unfair).set_index(["loss", "size"])
+    assert len(table) == 12
+    for name, kind in (("SmoothMax", SmoothMaxLoss), ("KL", KLProjectionLoss)):
+        plain, kept = (chunked_losses(unfair, kind, rows) for rows in (0, 4096))
+        assert [*table.loc[name]["mean"]] == [one.mean for one in plain]
+        assert [*table.loc[name]["mean_with_memory"]] == [one.mean for one in kept]
+        assert {*table.loc[name]["whole"]} == {whole_loss(unfair, kind)}
 
 
 def test_one_group_has_nothing_to_compare(unfair):

@@ -16,6 +16,7 @@ from fairret.lab.plot.unfair import UnfairScores
 from fairret.loss import FairnessLoss
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -61,6 +62,24 @@ def whole_loss(unfair: UnfairScores, kind: type[FairnessLoss]) -> float:
     return _value(kind(unfair.statistic), unfair, 0, len(unfair.h))
 
 
+def tabulate_losses(unfair: UnfairScores) -> pd.DataFrame:
+    """Make a table of the losses of the figure, a row per loss and size of batch.
+
+    `whole` is the loss of all rows at once, and `mean_with_memory` the mean over the
+    batches with a memory.
+    """
+    pandas: Any = importlib.import_module("pandas")
+    rows = []
+    for name in SHOWN:
+        kind = LOSSES[name]
+        whole = whole_loss(unfair, kind)
+        plain, kept = chunked_losses(unfair, kind), chunked_losses(unfair, kind, MEMORY)
+        for one, other in zip(plain, kept, strict=True):
+            row = {"loss": name, **one._asdict()}
+            rows.append({**row, "mean_with_memory": other.mean, "whole": whole})
+    return pandas.DataFrame(rows)
+
+
 def _value(loss: FairnessLoss, unfair: UnfairScores, first: int, end: int) -> float:
     h, s, y = (x[first:end] for x in (unfair.h, unfair.s, unfair.y))
     return float(loss(h, sens=s, label=y, pred_as_logit=False))
@@ -68,12 +87,13 @@ def _value(loss: FairnessLoss, unfair: UnfairScores, first: int, end: int) -> fl
 
 def draw_batches(unfair: UnfairScores) -> Figure:
     """Draw the mean loss against the size of the batches (App. C.3)."""
+    table = tabulate_losses(unfair)
     levels = []
     with style.canvas(1, 2, (9.6, 3.9)) as (figure, grid):
         for ax, name in zip(grid[0], SHOWN, strict=True):
-            level = whole_loss(unfair, LOSSES[name])
-            handles = _draw_panel(ax, unfair, name, level)
-            levels.append(f"{level:.3g}")
+            own = table[table["loss"] == name]
+            handles = _draw_panel(ax, own, name)
+            levels.append(f"{own['whole'].iloc[0]:.3g}")
         style.set_legend(figure, handles)
         notion = NOTIONS.get(unfair.statistic, unfair.statistic)
         lines = [
@@ -88,16 +108,14 @@ def draw_batches(unfair: UnfairScores) -> Figure:
     return figure
 
 
-def _draw_panel(
-    ax: Axes, unfair: UnfairScores, name: str, level: float
-) -> list[object]:
-    look, kind = style.LOOKS[name], LOSSES[name]
-    sizes, mean, low, high, _ = zip(*chunked_losses(unfair, kind), strict=True)
-    _, with_memory, *_ = zip(*chunked_losses(unfair, kind, MEMORY), strict=True)
-    ax.fill_between(sizes, low, high, color=look.colour, alpha=0.18, lw=0)
-    ax.plot(sizes, mean, color=look.colour, marker=look.marker, markersize=4.5)
+def _draw_panel(ax: Axes, table: pd.DataFrame, name: str) -> list[object]:
+    look, sizes = style.LOOKS[name], [*table["size"]]
+    ax.fill_between(
+        sizes, table["low"], table["high"], color=look.colour, alpha=0.18, lw=0
+    )
+    ax.plot(sizes, table["mean"], color=look.colour, marker=look.marker, markersize=4.5)
     (remembered,) = ax.plot(
-        *(sizes, with_memory),
+        *(sizes, table["mean_with_memory"]),
         color="black",
         marker="x",
         markersize=5,
@@ -105,7 +123,7 @@ def _draw_panel(
         label=f"the same with a memory of {MEMORY} rows",
     )
     whole = ax.axhline(
-        level,
+        table["whole"].iloc[0],
         color="0.2",
         linestyle=(0, (4, 3)),
         lw=1.2,

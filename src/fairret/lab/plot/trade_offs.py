@@ -49,6 +49,8 @@ MEASURES = {
     "violation_beyond_chance": "beyond chance",
 }
 
+PARTS = {"train": "training", "test": "test"}
+
 # a dataset, a way to train (its name, "" if there is one only) and a statistic
 Panels: TypeAlias = dict[tuple[str, str, str], TradeOff]
 
@@ -169,10 +171,10 @@ def _caption(
     )
     seeds = [len(m.x) for panel in shown for curve in panel.curves for m in curve.marks]
     lines = [
-        f"{LARGEST[view.measure]} of {view.channel} over {traits} of the {view.part} "
-        f"rows (n: {counts}). Each mark is a strength, joined in their order, with the "
-        f"smallest and the largest written beside them; {style.mean_over(seeds)}"
-        f"{_ellipses(seeds)}.",
+        f"{LARGEST[view.measure]} of {view.channel} over {traits} of the "
+        f"{PARTS[view.part]} rows (n: {counts}). Each mark is a strength, joined in "
+        "their order, with the smallest and the largest written beside them; "
+        f"{style.mean_over(seeds)}{_ellipses(seeds)}.",
         _verdicts(shown),
         _trainings(data, titles),
         _within_chance(panels, titles),
