@@ -4,13 +4,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from claim_changes import MAIN_DATASETS, Changes
+from claim_changes import CHANCE, MAIN_DATASETS, Changes
 from claim_grids import Grids
-from claim_tables import measured_traits, usual_table
+from claim_tables import measured_traits, table_of, usual_table
 from claim_words import interval, sign, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -21,6 +22,7 @@ from fairret.lab.experiment.differences import (
 from fairret.lab.experiment.hypervolume import AT_BASE_RATE, VIEWS, Volume, volumes
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
+PAPERS_VIEW = "AUROC, scores"
 NAMES = {"KL 0.1.3": "KL of 0.1.3", "SmoothMax 0.1.3": "SmoothMax of 0.1.3"}
 
 
@@ -39,6 +41,7 @@ class Numbers(Grids, Changes):
         """List what a template may call."""
         names = (
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
+            *("count_table",),
             *("runs", "seeds", "verdict_table", "has", "cost"),
             *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
@@ -66,7 +69,7 @@ class Numbers(Grids, Changes):
     ) -> Volume:
         if not table and not self.is_new(table := usual_table(dataset, method)):
             raise KeyError(f"{table} is of an earlier revision")
-        if not self.has(table):
+        if not self.has(table := table_of(dataset, table)):
             raise KeyError(table)
         own = self.volumes(table, measure)
         return own[dataset, statistic, method, view]
@@ -128,24 +131,57 @@ class Numbers(Grids, Changes):
     def count_gaps(
         self,
         first: str,
-        second: str,
-        *,
+        *others: str,
+        **how: Any,
+    ) -> str:
+        """Count where the first is better and worse than others by the intervals."""
+        signs = self._signs(first, others, **how)
+        return f"{signs[1]} better and {signs[-1]} worse of {signs.total()}"
+
+    def _signs(
+        self,
+        first: str,
+        others: Iterable[str],
         statistics: Iterable[str] = tuple(NOTIONS),
         datasets: Iterable[str] = MAIN_DATASETS,
         views: Iterable[str] = tuple(VIEWS),
         **how: Any,
-    ) -> str:
-        """Count where the first is better and worse by the intervals."""
+    ) -> Counter[int]:
+        places = [*product(datasets, statistics, views)]
         found = [
-            self._gap(d, s, first, second, view, **how)
-            for d in datasets
-            for s in statistics
-            for view in views
+            self._gap(dataset, statistic, first, other, view, **how)
+            for other in others
+            for dataset, statistic, view in places
         ]
         signs = Counter(sign(one) for one in found if one is not None)
         if not signs:
-            raise KeyError(f"no volumes of {first} and {second} in common")
-        return f"{signs[1]} better and {signs[-1]} worse of {sum(signs.values())}"
+            raise KeyError(f"no volumes of {first} and {others} in common")
+        return signs
+
+    def count_table(
+        self, pairs: Iterable[tuple[str, str]], notions: Iterable[str], **how: Any
+    ) -> str:
+        """Rows of such counts, one per pair of methods and notion.
+
+        The columns are the paper's own pair of measures, all pairs, all pairs by their
+        curves, and all pairs for the violation beyond chance.
+        """
+        columns: tuple[dict[str, Any], ...] = (
+            {"views": [PAPERS_VIEW]},
+            {},
+            {"curve": True},
+            {"measure": CHANCE},
+        )
+        rows = []
+        for (first, second), statistic in product([*pairs], notions):
+            counts = [
+                self._signs(first, [second], statistics=[statistic], **options, **how)
+                for options in columns
+            ]
+            cells = [f"{x[1]}, {x[-1]} of {x.total()}" for x in counts]
+            place = f"{first} against {second}, {NOTIONS[statistic]}"
+            rows.append(f"| {place} | {' | '.join(cells)} |")
+        return "\n".join(rows)
 
     def gap_table(self, first: str, second: str, **how: Any) -> str:
         """Rows of differences, one per dataset and notion, a column per view."""

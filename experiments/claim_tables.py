@@ -254,8 +254,13 @@ def measured_traits(table: str) -> str:
 
 def usual_table(dataset: str, method: str = "") -> str:
     """Name of the table that has the runs of a dataset and method, for all traits."""
-    name = "trade_offs_other" if method in OTHER else "trade_offs"
-    return f"{name}_acs" if dataset == "acsincome" else name
+    return table_of(dataset, "trade_offs_other" if method in OTHER else "trade_offs")
+
+
+def table_of(dataset: str, table: str) -> str:
+    """Name of the table that has a dataset: ACSIncome has files of its own."""
+    own = dataset == "acsincome" and f"{table}_acs" in CONTENTS
+    return f"{table}_acs" if own else table
 
 
 def _verdict_row(dataset: str, runs: pd.DataFrame, statistic: str, channel: str) -> str:

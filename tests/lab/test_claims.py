@@ -105,8 +105,28 @@ def test_differences_are_paired_and_bold_beyond_zero(numbers):
     assert words.startswith("**") == (abs(np.mean(gaps)) > half)
     counts = found.count_gaps("SmoothMax", "KL", datasets=["bank", "lawschool"])
     assert counts.endswith(" of 32")
+    both = found.count_gaps("SmoothMax", "KL", "HSIC", statistics=["pr"])
+    alone = [
+        found.count_gaps("SmoothMax", x, statistics=["pr"]) for x in ("KL", "HSIC")
+    ]
+    numbers_in = [[*map(int, re.findall(r"\d+", one))] for one in (both, *alone)]
+    assert numbers_in[0] == [a + b for a, b in zip(*numbers_in[1:], strict=True)]
     with pytest.raises(KeyError, match="in common"):
         found.count_gaps("SmoothMax", "SED")
+
+
+@pytest.mark.slow
+def test_comparisons_count_better_and_worse_in_all_panels(numbers):
+    found, _ = numbers
+    rows = found.count_table([("SmoothMax", "KL")], ["pr", "tpr"]).splitlines()
+    places = [row.split(" | ")[0] for row in rows]
+    assert places == ["| SmoothMax against KL, DP", "| SmoothMax against KL, EO"]
+    for row, statistic in zip(rows, ("pr", "tpr"), strict=True):
+        own, every, curve, _ = row.strip("| ").split(" | ")[1:]
+        words = found.count_gaps("SmoothMax", "KL", statistics=[statistic])
+        assert every == words.replace(" better and", ",").replace(" worse", "")
+        assert own.endswith(" of 2")  # datasets
+        assert curve.endswith(" of 8")  # and four pairs of measures
 
 
 @pytest.mark.slow

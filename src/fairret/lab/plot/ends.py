@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 LETTER = 0.56 * FONT  # points: mean width of a digit
 MARK = 2.5  # points: half of the width of a mark
-DISTANCES = (7, 11, 16, 22, 30)  # points between a mark and its label
+DISTANCES = (7, 11, 16, 22, 30, 38)  # points between a mark and its label
+TEXT = 4.0  # times as bad to cover a label as to cover a mark
+HALO = {"facecolor": "white", "edgecolor": "none", "alpha": 0.65, "pad": 0.3}
 ANGLES = [math.pi / 8 * k for k in range(16)]
 
 
@@ -51,16 +53,16 @@ def label_ends(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> 
     """
     frame = _extent(ax)
     places = [_place(ax, mark) for curve in curves for mark in curve.marks]
-    taken = [Box(*frame.nearest(*place), MARK, MARK) for place in places]
-    taken += [_extent(text) for text in ax.texts]
+    marks = [Box(*frame.nearest(*place), MARK, MARK) for place in places]
+    texts = [_extent(text) for text in ax.texts]
     for curve, look, _ in styled(curves, looks):
         if curve.method == UNFAIR or len(curve.marks) < 2:
             continue
         for mark in (curve.marks[-1], curve.marks[0]):
             x, y = frame.nearest(*_place(ax, mark))
             text = f"{mark.strength:g}"
-            box = _best(x, y, LETTER * len(text) / 2, taken, frame)
-            taken.append(box)
+            box = _best(x, y, LETTER * len(text) / 2, marks, texts, frame)
+            texts.append(box)
             shift = (box.x - x, box.y - y)
             far = math.hypot(*shift) > DISTANCES[0] + LETTER * len(text) / 2
             ax.annotate(
@@ -76,6 +78,7 @@ def label_ends(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> 
                 arrowprops={"arrowstyle": "-", "lw": 0.4, "color": look.colour}
                 if far
                 else None,
+                bbox=HALO,
                 zorder=6,
             ).set_in_layout(False)
 
@@ -92,7 +95,14 @@ def _place(ax: Axes, mark: Mark) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def _best(x: float, y: float, width: float, taken: Sequence[Box], frame: Box) -> Box:
+def _best(
+    x: float,
+    y: float,
+    width: float,
+    marks: Sequence[Box],
+    texts: Sequence[Box],
+    frame: Box,
+) -> Box:
     """Choose the place that covers the least, the nearer the better."""
     height = FONT / 2
     found = []
@@ -105,6 +115,7 @@ def _best(x: float, y: float, width: float, taken: Sequence[Box], frame: Box) ->
                 height,
             )
             inside = box.overlap(frame) / (4 * width * height)
-            covered = sum(box.overlap(other) for other in taken)
+            covered = sum(box.overlap(other) for other in marks)
+            covered += TEXT * sum(box.overlap(other) for other in texts)
             found.append((covered + 200 * (1 - inside) + distance, box))
     return min(found, key=lambda item: item[0])[1]
