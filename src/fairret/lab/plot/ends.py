@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fairret.lab.experiment.trade_off import UNFAIR, Curve, Mark
-from fairret.lab.plot.panel import styled
+from fairret.lab.plot.looks import styled
 from fairret.lab.plot.style import FONT, Look
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from fairret.lab.experiment.trade_off import (
 )
 from fairret.lab.plot import style
 from fairret.lab.plot.ends import label_ends
-from fairret.lab.plot.panel import draw_panel, is_judged, legend_handles
+from fairret.lab.plot.looks import is_judged, legend_handles
+from fairret.lab.plot.panel import draw_panel
 
 if TYPE_CHECKING:
     import pandas as pd
