@@ -315,6 +315,20 @@ def test_losses_of_batches_stand_beside_that_of_all_rows(claims, tmp_path):
     assert words == "0.400 (0.250 of all rows at once)"
 
 
+def test_page_about_small_batches_has_the_losses_of_the_figure():
+    page = " ".join((ROOT / "docs" / "measurements.md").read_text().split())
+    table = pd.read_csv(ROOT / "results" / "batch_losses.csv")
+    losses = table[table["size"] == 32].set_index("loss")
+    largest, projection = losses.loc["SmoothMax"], losses.loc["KL"]
+    for words in (
+        f"is {largest['mean']:.2f} in batches of 32, and {largest['whole']:.2f} over",
+        f"KL loss is {projection['mean_with_memory']:.3f} over the first pass",
+        f"and {projection['whole']:.3f} from the fourth on, which is also the value",
+        f"Without a memory it is {projection['mean']:.3f}.",
+    ):
+        assert words in page
+
+
 def test_page_says_which_revisions_and_seeds_are_missing(numbers):
     found, _ = numbers
     (row,) = found.content_table().splitlines()
