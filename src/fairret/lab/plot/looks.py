@@ -31,6 +31,13 @@ def styled(
     return found
 
 
+def mark_size(curve: Curve) -> float:
+    """Size of marks in points: models without a fairness term have large ones."""
+    if curve.method == UNFAIR:
+        return 9
+    return 7 if curve.marks[0].strength == 0 else 4
+
+
 def refuses(mark: Mark) -> bool:
     """Whether the model refuses everyone in at least one of the seeds."""
     return bool((mark.refuses == 1).any())
@@ -55,13 +62,12 @@ def legend_handles(
     handles = []
     for curve, look, style in styled(ordered, looks):
         alone = all(len(c.marks) == 1 for c in ordered if c.label == curve.label)
-        unfair = curve.method == UNFAIR
         handles.append(
             legend_line(
                 curve.label,
                 color=look.colour,
                 marker=look.marker,
-                markersize=10 if unfair else 5,
+                markersize=mark_size(curve) + 1,
                 linestyle="" if alone else style,
             )
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairret.lab.experiment.trade_off import UNFAIR, Curve, Mark, TradeOff
 from fairret.lab.plot.ellipse import draw_ellipse
-from fairret.lab.plot.looks import CROSS, HOLLOW, PALE, refuses, styled
+from fairret.lab.plot.looks import CROSS, HOLLOW, PALE, mark_size, refuses, styled
 from fairret.lab.plot.scale import set_scale, set_width, without_outliers
 from fairret.lab.plot.style import Look
 
@@ -85,7 +85,7 @@ def _draw_curve(
     for mark in curve.marks:
         draw_ellipse(ax, mark, look.colour)
     x, y = zip(*(mark.mean for mark in curve.marks), strict=True)
-    size = 9 if unfair else 4
+    size = mark_size(curve)
     ax.plot(
         *(x, y),
         color=look.colour,
