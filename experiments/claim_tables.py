@@ -222,11 +222,22 @@ class Tables:
         own = data[data["dataset"] == dataset]
         return _count(own[f"{part}/beyond_chance/{statistic}/scores/all"])
 
-    def decisions_beyond(self, dataset: str, method: str, statistic: str) -> str:
-        """Count the seeds at the largest strength whose decisions are beyond chance."""
-        own = self._select("", dataset, method, statistic)
-        own = own[own["strength"] == own["strength"].max()]
-        return _count(own[f"train/beyond_chance/{statistic}/decisions/all"])
+    def decisions_beyond(
+        self,
+        dataset: str,
+        method: str,
+        statistic: str,
+        *,
+        part: str = "train",
+        table: str = "",
+        strength: float | None = None,
+    ) -> str:
+        """Count the seeds whose decisions are beyond chance, by default at the most."""
+        own = self._select(table, dataset, method, statistic)
+        wanted = own["strength"].max() if strength is None else strength
+        path = f"{statistic}/decisions/{measured_traits(table)}"
+        chosen = own[own["strength"] == wanted]
+        return _count(chosen[f"{part}/beyond_chance/{path}"])
 
     def _verdicts(self, table: str) -> pd.DataFrame:
         """The runs of Unfair that have verdicts, those of incomplete seeds included."""

@@ -261,6 +261,20 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     assert words.startswith(f"{unfair.mean():.3f} to {ten[column].mean():.3f}, ")
 
 
+def test_seeds_beyond_chance_are_counted_at_one_strength(numbers):
+    found, data = numbers
+    own = data[(data.dataset == "bank") & (data.method == "KL")]
+    own = own[own.statistic == "ppv"]
+    columns = [f"{part}/beyond_chance/ppv/decisions/all" for part in ("train", "test")]
+    for column, part in zip(columns, ("train", "test"), strict=True):
+        for strength in (None, 1.0):
+            chosen = own[own.strength == (strength or own.strength.max())][column]
+            words = found.decisions_beyond(
+                "bank", "KL", "ppv", part=part, strength=strength
+            )
+            assert words == f"{(chosen == 1).sum()} of {len(chosen)}"
+
+
 def test_differences_that_are_rounded_to_nothing_do_not_count(claims):
     from claim_words import interval, sign
 
