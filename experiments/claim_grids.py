@@ -25,9 +25,10 @@ class Grids(Tables):
     def fall_table(self) -> str:
         """Rows about the falls of the violation from one strength to the next.
 
-        Of scores on training rows, means over seeds, until a tenth of Unfair's or its
-        noise floor is left: panels, those with a third at most, the largest fall, and
-        the share of Unfair's violation that the best strength leaves, in the median.
+        Of scores on training rows, means over seeds, down to a tenth of Unfair's or its
+        noise floor, below which no fall counts: panels, those with a third at most, the
+        largest fall, and the share of Unfair's violation that the best strength leaves,
+        in the median.
         """
         rows = []
         for tables, traits in GRIDS.items():
@@ -71,7 +72,7 @@ class Grids(Tables):
         enough = max(unfair[floor], LEFT * unfair[y])
         if unfair[y] <= unfair[floor]:
             return []
-        fall = max(1 - b / a for a, b in pairwise(path) if a > enough)
+        fall = max(1 - max(b, enough) / a for a, b in pairwise(path) if a > enough)
         return [(fall, min(path) / unfair[y])]
 
     def architecture(self, hidden: Iterable[int], rate: float) -> str:

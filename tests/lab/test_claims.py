@@ -220,10 +220,10 @@ def test_largest_fall_between_strengths_stops_where_little_is_left(numbers):
             first = own[own.method == "Unfair"][column].mean()
             kl = own[(own.method == "KL") & (own.statistic == statistic)]
             one, ten = kl.groupby("strength")[column].mean()
-            own_falls = [1 - one / first]
             least = max(0.1 * first, own[column.replace("violation", "floor")].iloc[0])
+            own_falls = [1 - max(one, least) / first]
             if one > least:
-                own_falls.append(1 - ten / one)
+                own_falls.append(1 - max(ten, least) / one)
             dense += max(own_falls) <= 1 / 3
             shares.append(min(first, one, ten) / first)
             falls.append((max(own_falls), f"{name}, {notion}"))
