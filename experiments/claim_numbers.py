@@ -41,7 +41,7 @@ class Numbers(Grids, Changes):
         """List what a template may call."""
         names = (
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
-            *("count_table",),
+            *("count_table", "without_volume"),
             *("runs", "seeds", "verdict_table", "has", "cost"),
             *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
@@ -89,6 +89,22 @@ class Numbers(Grids, Changes):
         few = f" ({seeds})" if one.seeds < every else ""
         words = with_error(*pair)
         return words if words == "–" else words + few
+
+    def without_volume(self) -> str:
+        """List the panels that have no volume for scores, in words."""
+        found = []
+        for dataset in MAIN_DATASETS:
+            own = self.volumes(usual_table(dataset), "violation")
+            there = {
+                key[1]
+                for key, one in own.items()
+                if key[0] == dataset and key[3] == PAPERS_VIEW
+                if math.isfinite(one.value)
+            }
+            missing = [notion for key, notion in NOTIONS.items() if key not in there]
+            if missing:
+                found.append(f"{DATASETS[dataset]} ({', '.join(missing)})")
+        return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
     def one_view_table(self, table: str, methods: Iterable[str], view: str) -> str:
         """Rows of one view, one per dataset and notion, a column per method."""

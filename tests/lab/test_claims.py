@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from fairret.lab.experiment import list_runs, read_experiment
+from fairret.lab.experiment.differences import compare_volumes
 from fairret.lab.experiment.export import export
 from fairret.lab.experiment.trade_off import NOTIONS
 from stored_runs import fill, write_file
@@ -98,11 +99,12 @@ def test_differences_are_paired_and_bold_beyond_zero(numbers):
     pair = ("lawschool", "pr", "SmoothMax", "KL")
     own = found.volumes("trade_offs", "violation")
     a, b = (own["lawschool", "pr", x, "AUROC, scores"] for x in pair[2:])
-    gaps = [a.shares[seed].steps - b.shares[seed].steps for seed in (0, 1, 2)]
+    gap = compare_volumes(a, b)
     words = found.gap(*pair, "AUROC, scores")
-    assert words.strip("*").startswith(f"{np.mean(gaps):+.2f}".replace("-", "−"))
-    half = 4.3027 * np.std(gaps, ddof=1) / 3**0.5
-    assert words.startswith("**") == (abs(np.mean(gaps)) > half)
+    numbers_of = [f"{x:+.2f}".replace("-", "−") for x in gap[:3]]
+    assert words.strip("*") == "{} ({} to {})".format(*numbers_of)
+    assert gap.mean == pytest.approx(a.value - b.value)
+    assert words.startswith("**") == (gap.low > 0 or gap.high < 0)
     counts = found.count_gaps("SmoothMax", "KL", datasets=["bank", "lawschool"])
     assert counts.endswith(" of 32")
     both = found.count_gaps("SmoothMax", "KL", "HSIC", statistics=["pr"])

@@ -33,6 +33,9 @@ SHOWN = (
 # oneDNN, the numbers of these 36 steps change by at most 3.2e-6. KL with at most two
 # Newton steps per batch changes them by 8.5e-5, with its exact gradient by 0.19.
 TOLERANCE = 5e-5
+# Its trees and their mixture change with the last digit: one fingerprint for each
+# of the kernels of OpenBLAS (OPENBLAS_CORETYPE=SkylakeX and Haswell).
+SENSITIVE = "ExponentiatedGradient"
 
 
 def fingerprint(name):
@@ -72,13 +75,24 @@ def test_short_run_gives_the_committed_numbers(name):
         assert name.endswith(released.VERSION)
         pytest.skip("fairret 0.1.3 has no fingerprint")
     assert kept["revision"] == grid.REVISION, "write the fingerprints again"
-    near = pytest.approx(kept[name], rel=TOLERANCE, abs=1e-9, nan_ok=True)
-    assert fingerprint(name) == near, "to change results, increase grid.REVISION"
+    wanted = kept[name] if name == SENSITIVE else [kept[name]]
+    found = fingerprint(name)
+    assert any(found == near(one) for one in wanted), (
+        f"to change results, increase grid.REVISION; got {found} instead of {wanted}"
+    )
+
+
+def near(numbers):
+    return pytest.approx(numbers, rel=TOLERANCE, abs=1e-9, nan_ok=True)
 
 
 def write():
     names = [name for name in METHODS if not name.endswith(released.VERSION)]
+    kept = json.loads(FILE.read_text())
+    earlier = kept[SENSITIVE] if kept["revision"] == grid.REVISION else []
     found = {"revision": grid.REVISION, **{name: fingerprint(name) for name in names}}
+    others = [one for one in earlier if found[SENSITIVE] != near(one)]
+    found[SENSITIVE] = [found[SENSITIVE], *others]  # of another CPU
     FILE.write_text(json.dumps(found, indent=1) + "\n")
 
 

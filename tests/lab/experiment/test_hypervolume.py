@@ -93,8 +93,14 @@ def test_value_and_error_are_those_of_the_seeds(tmp_path):
         for k in (0, 1, 2)
     ]
     assert len(set(by_seed)) == 3
-    assert whole.value == pytest.approx(np.mean(by_seed))
-    assert whole.error == pytest.approx(np.std(by_seed, ddof=1) / 3**0.5)
+    possible = np.array([whole.gains[seed].possible for seed in (0, 1, 2)])
+    weight = possible / possible.sum()
+    assert len({*possible}) == 3  # seeds with more to gain count more
+    share = weight @ by_seed
+    assert whole.value == pytest.approx(share)
+    without = [np.delete(weight, k) @ np.delete(by_seed, k) for k in range(3)]
+    spread = 2 * np.array(without) / (1 - weight)  # jackknife: the ratio without a seed
+    assert whole.error == pytest.approx(np.std(spread, ddof=1) / 3**0.5)
     assert whole.seeds == 3
     alone = volumes(data[data["seed"] == 0])
     assert all(math.isnan(one.error) for one in alone)
@@ -122,7 +128,8 @@ def test_models_that_refuse_everyone_do_not_count_for_decisions(tmp_path):
     found = stored(tmp_path, {"Unfair": unfair, "KL": unfair}, change=change)
     for one in found:
         left = 0.0 if one.view.endswith("decisions") else 1.0
-        shares = [one.shares[seed].steps for seed in (0, 1, 2)]
+        gains = [one.gains[seed] for seed in (0, 1, 2)]
+        shares = [gain.steps / gain.possible for gain in gains]
         assert shares == pytest.approx([1.0, left, 1.0])
 
 
@@ -153,25 +160,59 @@ def test_only_seeds_that_unfair_and_all_marks_have_count(tmp_path):
     found = stored(tmp_path, all_of, change=change)
     own = [one for one in found if one[:5] == FIRST[:5]]
     kl, hsic = sorted(own, key=lambda one: one.label == "HSIC")
-    shares = [1 - 0.05 / (0.35 + 0.1 * seed) for seed in (0, 1, 2)]  # of the way
     assert (kl.seeds, hsic.seeds) == (2, 3)
-    assert kl.value == pytest.approx(np.mean([shares[0], shares[2]]))
-    assert hsic.value == pytest.approx(np.mean(shares))
+    assert kl.value == pytest.approx(1 - 0.05 / 0.45)  # of 0.35 and 0.55 above 0.05
+    assert hsic.value == pytest.approx(1 - 0.05 / 0.45)
+    only = [1 - 0.05 / (0.35 + 0.1 * seed) for seed in (0, 2)]
+    own = [gain.steps / gain.possible for gain in kl.gains.values()]
+    assert own == pytest.approx(only)
     rows = [line.split() for line in printed(found).splitlines() if "bank" in line]
     assert [row[3:5] for row in rows[:2]] == [["2", "2"], ["2", "3"]]
 
 
-def test_seed_without_anything_to_gain_leaves_no_number(tmp_path):
+@pytest.mark.parametrize("blind", [(1,), (1, 2)])  # as good as no features
+def test_seeds_without_anything_to_gain_do_not_count(tmp_path, blind):
     def change(run, result):
-        nobody = run.method == "Unfair" and run.seed == 1  # as good as no features
-        return result | {"test/accuracy": 0.75} if nobody else result
+        nothing = run.method == "Unfair" and run.seed in blind
+        return result | {"test/accuracy": 0.75} if nothing else result
 
     own = {"accuracy": 0.8, "violation": 0.4}
-    found = stored(tmp_path, {"Unfair": own, "KL": own}, change=change)
+    half = own | {"violation": 0.225}
+    found = stored(tmp_path, {"Unfair": own, "KL": half}, change=change)
     for one in found:
-        lost = one.view == "accuracy, decisions"
+        lost = one.view == "accuracy, decisions" and len(blind) > 1  # of three
         assert math.isnan(one.value) == math.isnan(one.error) == lost
-    assert " – " in printed(found)
+        if one.view == "accuracy, decisions" and not lost:
+            assert one.value == pytest.approx(0.5)
+            assert one.error == pytest.approx(0, abs=1e-12)
+            assert one.seeds == 3
+    assert (" – " in printed(found)) == (len(blind) > 1)
+
+
+def test_little_to_gain_in_a_seed_does_not_rule_the_volume(tmp_path):
+    """Unfair is just above its floor in a seed, where nothing is gained."""
+
+    def change(run, result):
+        level = 0.0501 if run.seed == 1 else 0.45 if run.method == "Unfair" else 0.05
+        return result | {k: level for k in result if "/violation/" in k}
+
+    own = {"auroc": 0.9}
+    found = stored(tmp_path, {"Unfair": own, "KL": own}, change=change)
+    values = [one.value for one in found if one.view == "AUROC, scores"]
+    np.testing.assert_allclose(values, 1, atol=2e-4)  # a mean of ratios has 2 / 3
+
+
+def test_volume_beyond_chance_needs_unfair_to_be_beyond_chance(tmp_path):
+    def change(run, result):
+        judged = [name for name in result if "/beyond_chance/" in name]
+        return result | dict.fromkeys(judged, float(run.seed == 0))
+
+    own = {"auroc": 0.9, "accuracy": 0.85, "log_loss": 0.3, "violation": 0.4}
+    data = collected(tmp_path, {"Unfair": own, "KL": own}, change=change)
+    found = volumes(data, measure="violation_beyond_chance")
+    assert found
+    assert all(math.isnan(one.value) for one in found)
+    assert all(math.isfinite(one.value) for one in volumes(data))
 
 
 @pytest.mark.slow

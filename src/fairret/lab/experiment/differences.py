@@ -10,7 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from fairret.errors import missing_extra
-from fairret.lab.experiment.hypervolume import Share, Volume
+from fairret.lab.experiment.hypervolume import (
+    Gain,
+    Volume,
+    effective_seeds,
+    seed_values,
+)
 
 CONFIDENCE = 0.95
 
@@ -29,7 +34,9 @@ class Difference(NamedTuple):
         return int(self.low > 0) - int(self.high < 0)
 
 
-def paired_difference(values: Sequence[float]) -> Difference:
+def paired_difference(
+    values: Sequence[float], effective: float | None = None
+) -> Difference:
     r"""Mean of some differences, with the interval of Student's t distribution.
 
     .. math::
@@ -37,6 +44,11 @@ def paired_difference(values: Sequence[float]) -> Difference:
 
     Seeds change the split, the initial weights and the order of the batches of both
     methods alike, so that their difference varies less than either.
+
+    Args:
+        values: A difference per seed.
+        effective: Number of seeds that the degrees of freedom are counted from, if some
+            seeds count little.
     """
     own = np.asarray(values, float)
     n = len(own)
@@ -45,27 +57,36 @@ def paired_difference(values: Sequence[float]) -> Difference:
     mean = float(own.mean())
     if n == 1 or math.isnan(mean):
         return Difference(mean, math.nan, math.nan, n)
-    half = _student(n - 1) * float(own.std(ddof=1)) / math.sqrt(n)
+    degrees = (n if effective is None else effective) - 1
+    half = _student(degrees) * float(own.std(ddof=1)) / math.sqrt(n)
     return Difference(mean, mean - half, mean + half, n)
 
 
 def compare_volumes(
     first: Volume, second: Volume, of: Literal["steps", "curve"] = "steps"
 ) -> Difference:
-    """Compute by how much the first exceeds the second, over the seeds of both."""
-    return paired_difference(_paired(first.shares, second.shares, of))
+    """Compute by how much the first exceeds the second, over the seeds of both.
+
+    The difference is that of the shares of the possible gain; NaN if one is.
+    """
+    if math.isnan(first.value) or math.isnan(second.value):
+        return paired_difference([])
+    common = _of_both(first.gains, second.gains)
+    a, b = (seed_values(own, of) for own in common)
+    gaps = [x - y for x, y in zip(a, b, strict=True)]
+    return paired_difference(gaps, effective_seeds(common[0]))
 
 
-def _paired(
-    first: Mapping[int, Share], second: Mapping[int, Share], of: str
-) -> list[float]:
+def _of_both(
+    first: Mapping[int, Gain], second: Mapping[int, Gain]
+) -> tuple[list[Gain], list[Gain]]:
     both = [seed for seed in first if seed in second]
-    return [getattr(first[seed], of) - getattr(second[seed], of) for seed in both]
+    return [first[seed] for seed in both], [second[seed] for seed in both]
 
 
-def _student(degrees: int) -> float:
+def _student(degrees: float) -> float:
     try:
         stats: Any = importlib.import_module("scipy.stats")
     except ImportError:
         raise missing_extra("Intervals need", "scipy", "experiment") from None
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
+    return float(stats.t.ppf((1 + CONFIDENCE) / 2, max(degrees, 1e-3)))

@@ -65,7 +65,7 @@ def export(store: Store, runs: Sequence[Run], path: Path) -> None:
 def export_volumes(found: Sequence[Volume], path: Path) -> None:
     """Write a row per volume."""
     table = _pandas().DataFrame(found, columns=list(Volume._fields))
-    _write(table.drop(columns="shares"), path)
+    _write(table.drop(columns="gains"), path)
 
 
 def read_frame(path: Path) -> pd.DataFrame:

@@ -40,11 +40,12 @@ AT_BASE_RATE = {
 """A further pair: decisions that accept as many as there are positive labels."""
 
 
-class Share(NamedTuple):
-    """The share of the possible gain that a method reaches in one seed."""
+class Gain(NamedTuple):
+    """What a method gains over Unfair in one seed, and what is possible: areas."""
 
     steps: float  # that its marks dominate
     curve: float  # that the lines between them dominate
+    possible: float  # 0 if Unfair is as fair as chance allows, or as bad as no model
 
 
 class Volume(NamedTuple):
@@ -58,12 +59,12 @@ class Volume(NamedTuple):
     label: str
     marks: int
     seeds: int  # those that Unfair and every mark have
-    value: float  # mean over seeds; NaN if Unfair leaves nothing to gain in one of them
+    value: float  # NaN if Unfair leaves nothing to gain in half of the seeds or more
     error: float  # its standard error; NaN with a single seed
     curve: float  # the same for the lines between the marks, from Unfair on
     curve_error: float
     chance: bool  # whether Unfair itself is within chance
-    shares: dict[int, Share]  # by seed
+    gains: dict[int, Gain]  # by seed
 
 
 def worst_utility(utility: str, base_rate: float) -> float:
@@ -95,12 +96,13 @@ def volumes(
     :math:`f`, the violation expected by chance. Below :math:`f` no mark is fairer than
     another, so marks count as :math:`(u, \max(v, f))`. Their area from the reference
     point :math:`(u_0, v_U)`, where :math:`u_0` is the utility of a model without
-    features (:func:`worst_utility`), is divided by :math:`(u_U - u_0)(v_U - f)`: 0
-    means no gain over Unfair, 1 its full utility without more violation than by chance.
-    Where Unfair is not above :math:`f`, there is nothing to gain: NaN.
-
-    A volume is the mean over the seeds that Unfair and all marks of the method have;
-    `seeds` is their number. A method with more strengths has more marks, so compare
+    features (:func:`worst_utility`), is what is gained in a seed, and
+    :math:`(u_U - u_0)(v_U - f)` what is possible. A volume is the sum of the first over
+    the sum of the second (:func:`seed_values`), over the seeds that Unfair and all
+    marks of the method have: 0 means no gain over Unfair, 1 its full utility without
+    more violation than by chance. `seeds` is their number. In a seed where Unfair is
+    not above :math:`f`, nothing can be gained; where this is so in half of them or
+    more, there is no volume. A method with more strengths has more marks, so compare
     grids of equal size, or the area below the curve that joins Unfair and the marks in
     the order of their strengths (`curve`). Models that refuse everyone do not count for
     decisions: they are fair only because they decide nothing.
@@ -110,7 +112,8 @@ def volumes(
         traits: "all" for violations of all traits, "single" for those of the single
             trait; fairrets are those that were trained for the same.
         measure: The largest violation, or that of a typical group beyond chance, for
-            which :math:`f` is 0. Older runs have no such column, and so no volume.
+            which :math:`f` is 0. There is no volume of the latter unless Unfair is
+            beyond chance in most seeds. Older runs have no such column.
         views: Pairs of measures by name; `VIEWS` if None.
 
     Raises:
@@ -145,14 +148,58 @@ def _volumes(
     for curve in compared.curves:
         if curve.method == UNFAIR:
             continue
-        shares = _shares(curve, compared.unfair, view, lowest)
-        count = (len(curve.marks), len(shares))
-        steps, lines = (
-            mean_error([share[k] for share in shares.values()]) for k in (0, 1)
+        gains = _gains(curve, compared.unfair, view, lowest)
+        own = (
+            [] if _nothing_to_gain(gains, compared.unfair, view) else [*gains.values()]
         )
+        steps, lines = (mean_error(seed_values(own, of)) for of in ("steps", "curve"))
+        count = (len(curve.marks), len(gains))
         name = (*settings, curve.label)
-        rows.append(Volume(*name, *count, *steps, *lines, compared.chance, shares))
+        rows.append(Volume(*name, *count, *steps, *lines, compared.chance, gains))
     return rows
+
+
+def _nothing_to_gain(
+    gains: Mapping[int, Gain], unfair: Mark | None, view: View
+) -> bool:
+    """Whether Unfair is within chance in half of the seeds or more."""
+    if not gains or unfair is None:
+        return True
+    if view.measure != "violation" and unfair.beyond_chance is False:
+        return True
+    return sum(one.possible > 0 for one in gains.values()) <= len(gains) / 2
+
+
+def seed_values(gains: Sequence[Gain], of: Literal["steps", "curve"]) -> list[float]:
+    r"""Compute a value per seed; their mean is the share of the possible gain.
+
+    With the areas :math:`a_s` gained and :math:`g_s` possible in :math:`n` seeds,
+
+    .. math::
+        V = \frac{\sum_s a_s}{\sum_s g_s}, \qquad
+        V_s = V + d_s - \bar d, \qquad
+        d_s = (n - 1) \, \frac{a_s - V g_s}{\sum_{r \ne s} g_r}
+
+    where :math:`d_s` is the change of a jackknife, so that the spread of :math:`V_s` is
+    that of a ratio. A mean of the ratios :math:`a_s / g_s` would be ruled by seeds in
+    which there is little to gain.
+    """
+    gained = np.array([getattr(one, of) for one in gains])
+    possible = np.array([one.possible for one in gains])
+    total = possible.sum()
+    if not total > 0:
+        return [math.nan] * len(gains)
+    share = gained.sum() / total
+    rest = np.where(possible < total, total - possible, np.inf)  # a seed without others
+    change = (len(gains) - 1) * (gained - share * possible) / rest
+    values: list[float] = (share + change - change.mean()).tolist()
+    return values
+
+
+def effective_seeds(gains: Sequence[Gain]) -> float:
+    r"""Number of seeds by Kish, :math:`(\sum_s g_s)^2 / \sum_s g_s^2`."""
+    possible = np.array([one.possible for one in gains])
+    return float(possible.sum() ** 2 / max((possible**2).sum(), 1e-300))
 
 
 def mean_error(values: Sequence[float]) -> tuple[float, float]:
@@ -163,10 +210,10 @@ def mean_error(values: Sequence[float]) -> tuple[float, float]:
     return float(np.mean(values)), math.nan if error is None else float(error)
 
 
-def _shares(
+def _gains(
     curve: Curve, unfair: Mark | None, view: View, lowest: float
-) -> dict[int, Share]:
-    """Compute the share per seed that Unfair and all marks have."""
+) -> dict[int, Gain]:
+    """Compute the gain per seed that Unfair and all marks have."""
     if unfair is None:
         return {}
     sign = -1 if view.utility == "log_loss" else 1
@@ -178,16 +225,16 @@ def _shares(
         x, top, floor = one
         width, height = sign * x - lowest, top - floor
         if not (width > 0 and height > 0):  # nor if one is NaN
-            found[seed] = Share(math.nan, math.nan)
+            found[seed] = Gain(0.0, 0.0, 0.0)
             continue
         own = [mark[seed] for mark in marks]
         points = [(sign * p[0], max(p[1], floor)) for p in own if p is not None]
         joined = [(sign * x, top), *points]
-        areas = (
+        found[seed] = Gain(
             hypervolume(points, (lowest, top)),
             curve_volume(joined, (lowest, top)),
+            width * height,
         )
-        found[seed] = Share(*(area / (width * height) for area in areas))
     return found
 
 
