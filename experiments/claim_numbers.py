@@ -93,7 +93,7 @@ class Numbers(Grids, Changes):
     def without_volume(self) -> str:
         """List the panels that have no volume for scores, in words."""
         found = []
-        for dataset in MAIN_DATASETS:
+        for dataset in self._with_verdicts():
             own = self.volumes(usual_table(dataset), "violation")
             there = {
                 key[1]

@@ -368,3 +368,16 @@ def test_lines_are_wrapped_but_tables_are_not(claims):
 class _Nothing:
     def functions(self):
         return {}
+
+
+@pytest.mark.slow
+def test_panels_in_which_nothing_can_be_gained_are_named(claims, numbers, tmp_path):
+    found, data = numbers
+    assert found.without_volume() == ""
+    for statistic in ("tpr", "ppv"):
+        column = f"test/floor/{statistic}/scores/all"
+        data.loc[data.dataset == "bank", column] = 99.0
+    data.loc[data.dataset == "lawschool", "test/floor/pr/scores/all"] = 99.0
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    words = claims.Numbers(tmp_path).without_volume()
+    assert words == "LawSchool (DP) and Bank (EO, PP)"
