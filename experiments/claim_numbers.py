@@ -12,7 +12,7 @@ import pandas as pd
 from claim_changes import CHANCE, MAIN_DATASETS, Changes
 from claim_grids import Grids
 from claim_tables import measured_traits, table_of, usual_table
-from claim_words import interval, sign, with_error
+from claim_words import interval, listed, sign, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import (
@@ -104,7 +104,7 @@ class Numbers(Grids, Changes):
             missing = [notion for key, notion in NOTIONS.items() if key not in there]
             if missing:
                 found.append(f"{DATASETS[dataset]} ({', '.join(missing)})")
-        return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+        return listed(found)
 
     def one_view_table(self, table: str, methods: Iterable[str], view: str) -> str:
         """Rows of one view, one per dataset and notion, a column per method."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from claim_words import listed
 from train import ORDER, read_runs
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -145,8 +146,7 @@ class Tables:
         """List the strengths of a method, in words."""
         data = self.table(table)
         own = sorted({*data[data["method"] == method]["strength"]})
-        *most, last = (f"{one:g}" for one in own)
-        return f"{', '.join(most)} and {last}" if most else last
+        return listed([f"{one:g}" for one in own])
 
     def largest_difference(self, channel: str, rank: int = 0) -> str:
         """Largest difference between SmoothMax of 0.1.3 and ours, same strength.
@@ -198,7 +198,7 @@ class Tables:
                 found.append(f"all of `{name}`")
             elif self.seeds(name) < len({run.seed for run in runs}):
                 found.append(f"the seeds of `{name}` from {self.seeds(name)} on")
-        return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+        return listed(found)
 
     def partial_runs(self) -> str:
         """Count the runs of incomplete seeds."""

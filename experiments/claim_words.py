@@ -1,6 +1,7 @@
 """Numbers in words: values with errors, and differences with intervals."""
 
 import math
+from collections.abc import Sequence
 
 from fairret.lab.experiment.differences import Difference
 
@@ -10,6 +11,11 @@ DIGITS = 2  # of volumes: a difference that rounds to 0.00 does not count
 def sign(gap: Difference, digits: int = DIGITS) -> int:
     """1 or -1 if the interval excludes 0 and the difference does not round to 0."""
     return gap.sign if abs(gap.mean) >= 0.5 * 10**-digits else 0
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def with_error(value: float, error: float) -> str:

@@ -180,9 +180,9 @@ def seed_values(gains: Sequence[Gain], of: Literal["steps", "curve"]) -> list[fl
         V_s = V + d_s - \bar d, \qquad
         d_s = (n - 1) \, \frac{a_s - V g_s}{\sum_{r \ne s} g_r}
 
-    where :math:`d_s` is the change of a jackknife, so that the spread of :math:`V_s` is
-    that of a ratio. A mean of the ratios :math:`a_s / g_s` would be ruled by seeds in
-    which there is little to gain.
+    where :math:`d_s` is the jackknife's change when seed :math:`s` is left out, so that
+    the spread of :math:`V_s` is that of a ratio. A mean of the ratios :math:`a_s / g_s`
+    would be dominated by seeds with a small :math:`g_s`.
     """
     gained = np.array([getattr(one, of) for one in gains])
     possible = np.array([one.possible for one in gains])
