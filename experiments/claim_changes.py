@@ -128,8 +128,8 @@ class Changes(Tables):
         Of the largest strength, if none is given.
         """
         column = f"{part}/{measure}/{statistic}/{channel}/all"
-        if channel == "auroc":
-            column = f"{part}/auroc"
+        if channel in ("auroc", "log_loss"):
+            column = f"{part}/{channel}"
         unfair = self._select(table, dataset, UNFAIR, statistic)
         unfair = unfair.set_index("seed")[column]
         own = self._select(table, dataset, method, statistic)

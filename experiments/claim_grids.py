@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 from claim_tables import MAIN, Tables
+from claim_words import listed, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
@@ -16,6 +17,7 @@ GRIDS = {
     ("trade_offs_other", "trade_offs_other_acs"): "",
     ("single_trait", "single_trait_acs"): ", a single trait",
 }
+Fall = tuple[float, float, str, str, float]  # and its error, the panel, share left
 LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
 
 
@@ -27,8 +29,8 @@ class Grids(Tables):
 
         Of scores on training rows, means over seeds, down to a tenth of Unfair's or its
         noise floor, below which no fall counts: panels, those with a third at most, the
-        largest fall, and the share of Unfair's violation that the best strength leaves,
-        in the median.
+        largest fall ± its standard error, and the share of Unfair's violation that the
+        best strength leaves, in the median.
         """
         rows = []
         for tables, traits in GRIDS.items():
@@ -43,37 +45,58 @@ class Grids(Tables):
             ]
         return "\n".join(rows)
 
-    def _fall_row(self, tables: Iterable[str], method: str, traits: str) -> str:
-        found = [
-            (share, DATASETS[dataset], notion, left)
+    def weak_methods(self) -> str:
+        """List the methods of the main tables that leave more than half, in words."""
+        new = [table for table in MAIN if self.is_new(table)]
+        weak = [
+            method
+            for method in dict.fromkeys(self.table(MAIN[0])["method"])
+            if method != UNFAIR and _left(self._falls(new, method)) > 0.5
+        ]
+        return listed(weak)
+
+    def _falls(self, tables: Iterable[str], method: str) -> list[Fall]:
+        return [
+            (fall, error, DATASETS[dataset], notion, left)
             for table in tables
             for dataset in dict.fromkeys(self.table(table)["dataset"])
             for statistic, notion in NOTIONS.items()
-            for share, left in self._fall(table, dataset, method, statistic)
+            for fall, error, left in self._fall(table, dataset, method, statistic)
         ]
-        share, *place, _ = max(found)
-        left = float(np.median([one[-1] for one in found]))
+
+    def _fall_row(self, tables: Iterable[str], method: str, traits: str) -> str:
+        found = self._falls(tables, method)
+        fall, error, *place, _ = max(found)
+        left = _left(found)
         dense = sum(one <= 1 / 3 for one, *_ in found)
-        words = f"{share:.2f} ({', '.join(place)})"
+        words = f"{with_error(fall, error)} ({', '.join(place)})"
         cells = (f"{method}{traits}", f"{dense} of {len(found)}", words, f"{left:.2f}")
         return f"| {' | '.join(cells)} |"
 
     def _fall(
         self, table: str, dataset: str, method: str, statistic: str
-    ) -> list[tuple[float, float]]:
-        """The largest fall and the share left; nothing if Unfair is below its floor."""
+    ) -> list[tuple[float, float, float]]:
+        """The largest fall, its error, and the share left; none below the floor."""
         y, floor = (
             self._column(table, statistic, f"{kind}scores", "train")
             for kind in ("", "floor ")
         )
-        unfair = self._select(table, dataset, UNFAIR, statistic)[[y, floor]].mean()
-        own = self._select(table, dataset, method, statistic)
-        path = [unfair[y], *own.groupby("strength")[y].mean()]
-        enough = max(unfair[floor], LEFT * unfair[y])
-        if unfair[y] <= unfair[floor]:
+        unfair = self._select(table, dataset, UNFAIR, statistic).set_index("seed")
+        first, level = unfair[y].mean(), unfair[floor].mean()
+        if first <= level:
             return []
-        fall = max(1 - max(b, enough) / a for a, b in pairwise(path) if a > enough)
-        return [(fall, min(path) / unfair[y])]
+        own = self._select(table, dataset, method, statistic)
+        path = own.pivot(index="seed", columns="strength", values=y)
+        path.insert(0, 0.0, unfair[y].reindex(path.index))
+        enough = max(level, LEFT * first)
+        left = path.mean().min() / first
+        path.loc[:, path.mean() < enough] = enough
+        ratio, error = min(
+            _ratio(path[a], path[b])
+            for a, b in pairwise(sorted(path))
+            if path[a].mean() > enough
+        )
+        return [(1 - ratio, error, left)]
 
     def architecture(self, hidden: Iterable[int], rate: float) -> str:
         """AUROC of a network and a learning rate on validation rows."""
@@ -101,3 +124,14 @@ class Grids(Tables):
             cell = tuple(how["hidden"]), how["learning_rate"]
             found[cell] = own.set_index("seed")["validation/auroc"]
         return found
+
+
+def _ratio(before: pd.Series, after: pd.Series) -> tuple[float, float]:
+    """Ratio of means over seeds, and its standard error (delta method)."""
+    ratio = after.mean() / before.mean()
+    return float(ratio), float((after - ratio * before).sem() / before.mean())
+
+
+def _left(falls: Iterable[Fall]) -> float:
+    """The share of Unfair's violation that a method leaves, in the median."""
+    return float(np.median([one[-1] for one in falls]))

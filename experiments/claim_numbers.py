@@ -18,6 +18,7 @@ from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import (
     Difference,
     compare_volumes,
+    paired_difference,
 )
 from fairret.lab.experiment.hypervolume import AT_BASE_RATE, VIEWS, Volume, volumes
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
@@ -41,11 +42,12 @@ class Numbers(Grids, Changes):
         """List what a template may call."""
         names = (
             *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
-            *("count_table", "without_volume"),
-            *("runs", "seeds", "verdict_table", "has", "cost"),
+            *("count_table", "without_volume", "large_gaps"),
+            *("runs", "seeds", "verdict_table", "cost"),
             *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
-            *("has_method", "is_new", "revision", "unfinished", "change_table"),
+            *("is_new", "revision", "unfinished", "change_table", "size"),
+            *("weak_methods", "slowest", "more_seconds"),
             *("count_changes", "decisions_beyond", "fall_of"),
             *("architecture", "best_architecture", "architecture_rank"),
             *("effect_table", "cost_table", "change", "count_rises", "batch_loss"),
@@ -174,6 +176,17 @@ class Numbers(Grids, Changes):
             raise KeyError(f"no volumes of {first} and {others} in common")
         return signs
 
+    def large_gaps(self, first: str, second: str, least: float) -> str:
+        """List the differences by intervals that are at least so large, in words."""
+        found: dict[str, list[str]] = {}
+        for dataset, statistic, view in product(MAIN_DATASETS, NOTIONS, VIEWS):
+            gap = self._gap(dataset, statistic, first, second, view)
+            if gap is not None and sign(gap) and abs(gap.mean) >= least:
+                place = f"{NOTIONS[statistic]} on {DATASETS[dataset]}"
+                words = view.replace(", ", " against ")
+                found.setdefault(place, []).append(f"{words} {interval(gap)}")
+        return "; ".join(f"{place}: {listed(own)}" for place, own in found.items())
+
     def count_table(
         self, pairs: Iterable[tuple[str, str]], notions: Iterable[str], **how: Any
     ) -> str:
@@ -225,6 +238,20 @@ class Numbers(Grids, Changes):
             own[own["method"] == name]["seconds"] for name in (method, UNFAIR)
         )
         return with_error(one.mean() / unfair.mean(), (one / unfair).sem())
+
+    def slowest(self) -> float:
+        """The largest of these times of all methods, in those of Unfair."""
+        means = self.table("run_times").groupby("method")["seconds"].mean()
+        return float(means.max() / means[UNFAIR])
+
+    def more_seconds(self, first: str, second: str) -> str:
+        """How much longer KL trains with one limit of steps than with another."""
+        one, two = (
+            self._select("iterations", "acsincome", "KL", "pr", name).set_index("seed")
+            for name in (first, second)
+        )
+        gap = paired_difference((one["seconds"] - two["seconds"]).tolist())
+        return f"{interval(gap, 1)} s"
 
     def batch_loss(self, loss: str, size: int) -> str:
         """Mean loss of batches of a size, and the loss of all rows at once."""

@@ -55,10 +55,6 @@ class Tables:
             return False
         return any(text in column for column in self.table(table))
 
-    def has_method(self, table: str, method: str) -> bool:
-        """Whether a table has runs of a method."""
-        return self.has(table) and method in {*self.table(table)["method"]}
-
     def is_new(self, table: str) -> bool:
         """Whether a table is of the present revision, which stores verdicts."""
         return self.has(table, "beyond_chance")
@@ -221,6 +217,13 @@ class Tables:
         data = self._verdicts(usual_table(dataset))
         own = data[data["dataset"] == dataset]
         return _count(own[f"{part}/beyond_chance/{statistic}/scores/all"])
+
+    def size(self, dataset: str, statistic: str, part: str = "train") -> float:
+        """Mean violation of a typical group beyond chance, of Unfair's scores."""
+        data = self._verdicts(usual_table(dataset))
+        own = data[data["dataset"] == dataset]
+        path = f"{part}/violation_beyond_chance/{statistic}/scores/all"
+        return float(own[path].mean())
 
     def decisions_beyond(
         self,

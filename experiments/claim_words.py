@@ -1,6 +1,7 @@
 """Numbers in words: values with errors, and differences with intervals."""
 
 import math
+import re
 from collections.abc import Sequence
 
 from fairret.lab.experiment.differences import Difference
@@ -16,6 +17,38 @@ def sign(gap: Difference, digits: int = DIGITS) -> int:
 def listed(words: Sequence[str]) -> str:
     """Join words: "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def number(words: str) -> float:
+    """The first number in words; NaN for a dash."""
+    plain = words.replace("−", "-").replace(",", "")
+    found = re.search(r"[+-]?\d+(\.\d+)?", plain)
+    return float(found[0]) if found else math.nan
+
+
+def direction(words: str) -> int:
+    """1 or -1 if a difference is in bold, by its sign, else 0."""
+    found = re.search(r"\*\*(.*?)\*\*", words)
+    return int(math.copysign(1, number(found[1]))) if found else 0
+
+
+def share(words: str) -> float:
+    """The share in a count: 0.25 for "1 of 4"."""
+    part, of, whole = words.split()
+    assert of == "of", words
+    return int(part) / int(whole)
+
+
+def holds(words: str, *conditions: bool) -> str:
+    """Words that are true of the results; an error if a condition is not."""
+    if not conditions:
+        raise TypeError(f"The conclusion {words!r} needs a condition.")
+    if not all(conditions):
+        raise ValueError(
+            f"The results no longer support the words {words!r}: correct them in "
+            "the template, or the conditions that it gives for them."
+        )
+    return words
 
 
 def with_error(value: float, error: float) -> str:

@@ -4,7 +4,8 @@
     python experiments/claims.py --write    write the page
 
 The page is rendered from `experiments/reproduction.md.jinja`, where each number is a
-call of a function in `claim_numbers.py` or in the classes that it extends.
+call of a function in `claim_numbers.py` or in the classes that it extends. Conclusions
+in words are in `holds`, with conditions on the numbers; it raises if one is not true.
 """
 
 import difflib
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import jinja2
 from claim_numbers import Numbers
+from claim_words import direction, holds, number, share
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = Path(__file__).with_name("reproduction.md.jinja")
@@ -30,7 +32,12 @@ def render(template: str, numbers: Numbers) -> str:
         lstrip_blocks=True,
         autoescape=False,
     )
-    environment.globals |= numbers.functions()
+    environment.globals |= numbers.functions() | {"holds": holds}
+    environment.filters |= {
+        "number": number,
+        "direction": direction,
+        "share": share,
+    }
     text = environment.from_string(template).render()
     blocks = [wrap(block.strip("\n")) for block in text.split("\n\n") if block.strip()]
     return "\n\n".join(blocks) + "\n"

@@ -1,0 +1,88 @@
+"""Values at single strengths, run times and batches."""
+
+import pandas as pd
+import pytest
+
+from fairret.lab.experiment import list_runs, read_experiment
+from fairret.lab.experiment.export import export
+from stored_runs import fill, write_file
+
+
+@pytest.mark.slow
+def test_values_are_means_over_seeds(numbers):
+    found, data = numbers
+    own = data[(data.dataset == "bank") & (data.method == "KL")]
+    own = own[own.statistic == "tpr"].groupby("strength")
+    means = own["train/violation/tpr/decisions/all"].mean()
+    options = ("bank", "KL", "tpr")
+    one = found.val(*options, 10, "decisions", part="train", digits=4)
+    assert one == f"{means[10]:.4f}"
+    least = found.val(*options, "least", "decisions", part="train")
+    assert least == f"{means.min():.3f}"
+    assert found.val(*options, 1, "auroc", digits=2) == (
+        f"{own['test/auroc'].mean()[1]:.2f}"
+    )
+    assert found.val(*options, 1, "floor scores") == "0.060"
+    with pytest.raises(KeyError, match="no runs"):
+        found.val("bank", "SED", "tpr", 1, "scores")
+
+
+def test_seeds_beyond_chance_are_counted_at_one_strength(numbers):
+    found, data = numbers
+    own = data[(data.dataset == "bank") & (data.method == "KL")]
+    own = own[own.statistic == "ppv"]
+    columns = [f"{part}/beyond_chance/ppv/decisions/all" for part in ("train", "test")]
+    for column, part in zip(columns, ("train", "test"), strict=True):
+        for strength in (None, 1.0):
+            chosen = own[own.strength == (strength or own.strength.max())][column]
+            words = found.decisions_beyond(
+                "bank", "KL", "ppv", part=part, strength=strength
+            )
+            assert words == f"{(chosen == 1).sum()} of {len(chosen)}"
+
+
+def test_run_times_are_ratios_to_unfair_with_the_error_of_pairs(claims, tmp_path):
+    file = write_file(tmp_path, "run_times", statistics=["pr"], datasets=["bank"])
+    seconds = {"Unfair": [10, 20, 40], "KL": [11, 24, 52]}
+    store = fill(tmp_path / "x.sqlite", file)
+    export(store, list_runs(read_experiment(file)), tmp_path / "run_times.parquet")
+    data = pd.read_parquet(tmp_path / "run_times.parquet")
+    data = data[(data.strength <= 1) & data.method.isin([*seconds])].iloc[::-1]
+    own = [seconds[m][s] for m, s in zip(data.method, data.seed, strict=True)]
+    data.assign(seconds=[*map(float, own)]).to_parquet(tmp_path / "run_times.parquet")
+    # 29 / 23.3, and the error of 1.1, 1.2 and 1.3
+    found = claims.Numbers(tmp_path)
+    assert found.slower("KL") == "1.24 ± 0.06"
+    assert found.slowest() == pytest.approx(29 / (70 / 3))
+
+
+def test_seconds_of_two_limits_of_steps_are_paired_by_seed(claims, tmp_path):
+    cells = {"statistics": ["pr"], "datasets": ["acsincome"], "limits": [2, 50]}
+    file = write_file(tmp_path, "iterations", **cells)
+    runs = list_runs(read_experiment(file))
+    store = fill(tmp_path / "x.sqlite", file)
+    export(store, runs, tmp_path / "iterations.parquet")
+    data = pd.read_parquet(tmp_path / "iterations.parquet")
+    data = data[(data.method == "KL") & (data.strength == 10)]
+    fifty = data.options.str.contains("50")
+    data["seconds"] = 100.0 * data.seed + fifty * (2.0 + 0.5 * data.seed)
+    data.iloc[::-1].to_parquet(tmp_path / "iterations.parquet")
+    pair = ("at most 50 steps", "at most 2 steps")
+    words = claims.Numbers(tmp_path).more_seconds(*pair)
+    assert words == "**+2.5 (+1.3 to +3.7)** s"  # 2, 2.5 and 3, t of 2 degrees
+
+
+def test_size_is_what_chance_does_not_explain(numbers):
+    found, data = numbers
+    own = data[(data.dataset == "bank") & (data.method == "Unfair")]
+    for part in ("train", "test"):
+        path = f"{part}/violation_beyond_chance/ppv/scores/all"
+        assert found.size("bank", "ppv", part) == pytest.approx(own[path].mean())
+
+
+def test_losses_of_batches_stand_beside_that_of_all_rows(claims, tmp_path):
+    rows = [("KL", 16, 0.5, 0.25), ("KL", 32, 0.4, 0.25), ("SmoothMax", 16, 0.2, 0.1)]
+    table = pd.DataFrame(rows, columns=["loss", "size", "mean", "whole"])
+    table.to_csv(tmp_path / "batch_losses.csv", index=False)
+    words = claims.Numbers(tmp_path).batch_loss("KL", 32)
+    assert words == "0.400 (0.250 of all rows at once)"
