@@ -1,8 +1,11 @@
 """Panels have the right marks in the right places."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import frame
@@ -199,11 +202,13 @@ def test_models_that_refuse_everyone_are_crossed_in_figures_of_decisions(tmp_pat
             crosses = [x for x in ax.lines if x.get_label() == "_refuses"]
             assert len(crosses) == (channel == "decisions")
             for line in crosses:
-                np.testing.assert_array_equal(
-                    line.get_xydata(), curves(ax)["KL"].get_xydata()[1:]
-                )
-        told = "Crosses: 8 models of a seed that refuse everyone." in read_caption(
-            figure
+                assert len(line.get_xydata()) == 1
+                joined = curves(ax)["KL"].get_xydata()
+                assert len(joined) == 1  # the line skips the cross
+                assert not np.array_equal(joined, line.get_xydata())
+        told = (
+            "Crosses, not joined: 8 models of a seed that refuse everyone."
+            in read_caption(figure)
         )
         assert told == (channel == "decisions")
 
@@ -420,3 +425,17 @@ def test_other_statistics_than_the_papers_say_what_there_is(tmp_path):
     data = results(tmp_path, statistics=["fpr"], datasets=["bank"], seeds=[0])
     with pytest.raises(NoResultsError, match=r"got 10 runs of .* for fpr"):
         draw_trade_offs(data, ["bank"], ["fpr"])
+
+
+def test_labels_of_curves_that_end_at_the_same_mark_do_not_touch(tmp_path):
+    def change(run, result):
+        same = {key: 0.3 for key in result if "/violation/" in key}
+        return result | same | {"test/auroc": 0.9 if run.strength < 3 else 0.8}
+
+    figure = drawn(results(tmp_path, change, datasets=["bank"]))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        own = [x for x in ax.texts if x.get_text() != "log scale"]
+        boxes = [Text.get_window_extent(text) for text in own]  # without their lines
+        assert len(boxes) == 6
+        assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))

@@ -18,6 +18,7 @@ LETTER = 0.56 * FONT  # points: mean width of a digit
 MARK = 2.5  # points: half of the width of a mark
 DISTANCES = (7, 11, 16, 22, 30, 38)  # points between a mark and its label
 TEXT = 4.0  # times as bad to cover a label as to cover a mark
+GAP = 1.5  # points between two labels
 HALO = {"facecolor": "white", "edgecolor": "none", "alpha": 0.65, "pad": 0.3}
 ANGLES = [math.pi / 8 * k for k in range(16)]
 
@@ -38,6 +39,10 @@ class Box(NamedTuple):
         high = min(high, 2 * self.height, 2 * other.height)
         return max(wide, 0) * max(high, 0)
 
+    def grown(self, margin: float) -> Box:
+        """The same box with a margin on each side."""
+        return Box(self.x, self.y, self.width + margin, self.height + margin)
+
     def nearest(self, x: float, y: float) -> tuple[float, float]:
         """Point of the box that is nearest to another."""
         right, top = self.x + self.width, self.y + self.height
@@ -54,7 +59,7 @@ def label_ends(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> 
     frame = _extent(ax)
     places = [_place(ax, mark) for curve in curves for mark in curve.marks]
     marks = [Box(*frame.nearest(*place), MARK, MARK) for place in places]
-    texts = [_extent(text) for text in ax.texts]
+    texts = [_extent(text).grown(GAP) for text in ax.texts]
     for curve, look, _ in styled(curves, looks):
         if curve.method == UNFAIR or len(curve.marks) < 2:
             continue
@@ -62,7 +67,7 @@ def label_ends(ax: Axes, curves: Sequence[Curve], looks: Mapping[str, Look]) -> 
             x, y = frame.nearest(*_place(ax, mark))
             text = f"{mark.strength:g}"
             box = _best(x, y, LETTER * len(text) / 2, marks, texts, frame)
-            texts.append(box)
+            texts.append(box.grown(GAP))
             shift = (box.x - x, box.y - y)
             far = math.hypot(*shift) > DISTANCES[0] + LETTER * len(text) / 2
             ax.annotate(

@@ -84,10 +84,11 @@ def _draw_curve(
     unfair = curve.method == UNFAIR
     for mark in curve.marks:
         draw_ellipse(ax, mark, look.colour)
-    x, y = zip(*(mark.mean for mark in curve.marks), strict=True)
     size = mark_size(curve)
+    crossed = [decisions and refuses(mark) for mark in curve.marks]
+    joined = [m.mean for m, no in zip(curve.marks, crossed, strict=True) if not no]
     ax.plot(
-        *(x, y),
+        *(zip(*joined, strict=True) if joined else ([], [])),
         color=look.colour,
         marker=look.marker,
         linestyle=style,
@@ -102,7 +103,7 @@ def _draw_curve(
     for name, chosen, options in (
         ("_within", [judged and one is False for one in verdicts], HOLLOW),
         ("_not_judged", [judged and one is None for one in verdicts], PALE),
-        ("_refuses", [decisions and refuses(m) for m in curve.marks], CROSS),
+        ("_refuses", crossed, CROSS),
     ):
         places = [m.mean for m, yes in zip(curve.marks, chosen, strict=True) if yes]
         if places:

@@ -188,7 +188,7 @@ def _caption(
     )
     if refusing and view.channel == "decisions":
         lines.append(
-            f"Crosses: {style.many(refusing, 'model')} of a seed that "
+            f"Crosses, not joined: {style.many(refusing, 'model')} of a seed that "
             f"{'refuses' if refusing == 1 else 'refuse'} everyone."
         )
     return [*lines, *_left_out(shown), *_about_methods(data, view, methods, shown)]
