@@ -1,7 +1,7 @@
 """What docs/reproduction.md says about the strengths and the networks tried."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +18,7 @@ GRIDS = {
     ("single_trait", "single_trait_acs"): ", a single trait",
 }
 Fall = tuple[float, float, str, str, float]  # and its error, the panel, share left
+THIRD = 1 / 3  # what a violation may fall by from one strength to the next
 LEFT = 0.1  # share of Unfair's violation below which strengths need not be dense
 
 
@@ -33,17 +34,35 @@ class Grids(Tables):
         best strength leaves, in the median.
         """
         rows = []
+        for name, found in self._grids():
+            fall, error, *place, _ = max(found)
+            dense = sum(one <= THIRD for one, *_ in found)
+            words = f"{with_error(fall, error)} ({', '.join(place)})"
+            cells = (name, f"{dense} of {len(found)}", words, f"{_left(found):.2f}")
+            rows.append(f"| {' | '.join(cells)} |")
+        return "\n".join(rows)
+
+    def large_falls(self) -> str:
+        """List the falls of more than a third, in words."""
+        return listed(
+            [
+                f"{with_error(fall, error)} of {name} ({dataset}, {notion})"
+                for name, found in self._grids()
+                for fall, error, dataset, notion, _ in found
+                if fall > THIRD
+            ]
+        )
+
+    def _grids(self) -> Iterator[tuple[str, list[Fall]]]:
+        """The largest fall in every panel of each method, by its name."""
         for tables, traits in GRIDS.items():
             new = [table for table in tables if self.is_new(table)]
-            methods = dict.fromkeys(
+            methods = [
                 method for table in new for method in self.table(table)["method"]
-            )
-            rows += [
-                self._fall_row(new, method, traits)
-                for method in methods
-                if method != UNFAIR
             ]
-        return "\n".join(rows)
+            for method in dict.fromkeys(methods):
+                if method != UNFAIR:
+                    yield f"{method}{traits}", self._falls(new, method)
 
     def weak_methods(self) -> str:
         """List the methods of the main tables that leave more than half, in words."""
@@ -63,15 +82,6 @@ class Grids(Tables):
             for statistic, notion in NOTIONS.items()
             for fall, error, left in self._fall(table, dataset, method, statistic)
         ]
-
-    def _fall_row(self, tables: Iterable[str], method: str, traits: str) -> str:
-        found = self._falls(tables, method)
-        fall, error, *place, _ = max(found)
-        left = _left(found)
-        dense = sum(one <= 1 / 3 for one, *_ in found)
-        words = f"{with_error(fall, error)} ({', '.join(place)})"
-        cells = (f"{method}{traits}", f"{dense} of {len(found)}", words, f"{left:.2f}")
-        return f"| {' | '.join(cells)} |"
 
     def _fall(
         self, table: str, dataset: str, method: str, statistic: str

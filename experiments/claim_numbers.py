@@ -47,7 +47,7 @@ class Numbers(Grids, Changes):
             *("one_view_table", "largest_difference", "partial_runs"),
             *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
             *("is_new", "revision", "unfinished", "change_table", "size"),
-            *("weak_methods", "slowest", "more_seconds"),
+            *("weak_methods", "large_falls", "slowest", "more_seconds"),
             *("count_changes", "decisions_beyond", "fall_of"),
             *("architecture", "best_architecture", "architecture_rank"),
             *("effect_table", "cost_table", "change", "count_rises", "batch_loss"),
