@@ -43,15 +43,16 @@ class Grids(Tables):
         return "\n".join(rows)
 
     def large_falls(self) -> str:
-        """List the falls of more than a third, in words."""
-        return listed(
-            [
-                f"{with_error(fall, error)} of {name} ({dataset}, {notion})"
-                for name, found in self._grids()
+        """List the falls of more than a third by method, in words."""
+        words = []
+        for name, found in self._grids():
+            own = [
+                f"{with_error(fall, error)} ({dataset}, {notion})"
                 for fall, error, dataset, notion, _ in found
                 if fall > THIRD
             ]
-        )
+            words += [f"{name}: {listed(own)}"] if own else []
+        return "; ".join(words)
 
     def _grids(self) -> Iterator[tuple[str, list[Fall]]]:
         """The largest fall in every panel of each method, by its name."""

@@ -48,10 +48,10 @@ def test_largest_fall_between_strengths_stops_where_little_is_left(numbers):
     assert row.endswith(f" ({place}) | {left:.2f} |")
     assert len(rows) == 4  # methods
     assert 0.7 < share < 0.95  # from 1 + 1 to 1 + 10
-    words = found.large_falls().replace(" and ", ", ").split("), ")
-    large = [one for one in words if " of KL (" in one]
-    assert len(large) == 8 - dense
-    assert any(one.startswith(f"{share:.2f} ± 0.") and place in one for one in large)
+    (own,) = (x for x in found.large_falls().split("; ") if x.startswith("KL: "))
+    assert own.count(" ± 0.") == 8 - dense
+    assert f"{share:.2f} ± 0." in own
+    assert f" ({place})" in own
 
 
 def test_error_of_a_fall_is_that_of_ratios_of_means(claims):
