@@ -1,20 +1,19 @@
 """What the strengths of a method change, and what that costs."""
 
+import math
 from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
-from claim_tables import Tables, usual_table
+from claim_tables import CHANCE, MAIN, Tables, measured_traits
 from claim_words import interval, sign
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import Difference, paired_difference
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
-MAIN_DATASETS = ("lawschool", "bank", "creditcard", "acsincome")
 DIRECT = ("scores", "decisions")
 DIGITS = 3
-CHANCE = "violation_beyond_chance"
 MEASURES = (  # channel, rows and measure of the table of effects
     ("scores", "train", CHANCE),
     ("scores", "test", CHANCE),
@@ -56,6 +55,24 @@ class Changes(Tables):
         signs = [sign(one, DIGITS) for one in found]
         return f"{signs.count(wanted)} of {len(found)}"
 
+    def count_lower(self, part: str, than: str, measure: str = "violation") -> str:
+        """Count the means over seeds that are lower on some rows than on others.
+
+        Of scores, for all methods, strengths, datasets and notions.
+        """
+        lower = every = 0
+        for table, statistic in product(MAIN, NOTIONS):
+            data = self.table(table)
+            own = data[data["statistic"].isin(["", statistic])]
+            cells = own.groupby(["dataset", "method", "options", "strength"])
+            means = cells[
+                [f"{x}/{measure}/{statistic}/scores/all" for x in (part, than)]
+            ]
+            one, other = means.mean().to_numpy().T
+            lower += int((one < other).sum())
+            every += len(one)
+        return f"{lower} of {every}"
+
     def count_rises(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
     ) -> str:
@@ -72,11 +89,13 @@ class Changes(Tables):
     def _changes(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
     ) -> list[Difference]:
-        return [
+        """Changes by the largest strength, as far as they have an interval."""
+        found = [
             self._change(dataset, method, statistic, channel, **how)[2]
             for dataset in self._with_verdicts()
             for statistic in statistics
         ]
+        return [one for one in found if math.isfinite(one.low)]
 
     def effect_table(self, methods: Iterable[str], statistics: Iterable[str]) -> str:
         """Rows of what the largest strength does, in how many datasets and notions.
@@ -93,7 +112,8 @@ class Changes(Tables):
                 worse = -1 if channel == "auroc" else 1
                 signs = [worse * sign(one, DIGITS) for one in found]
                 mean = sum(worse * one.mean > 0 for one in found)
-                cells.append(f"{signs.count(1)}, {signs.count(-1)} ({mean})")
+                counts = f"{signs.count(1)}, {signs.count(-1)} of {len(found)}"
+                cells.append(f"{counts} ({mean})")
             rows.append(f"| {method} | {' | '.join(cells)} |")
         return "\n".join(rows)
 
@@ -103,14 +123,6 @@ class Changes(Tables):
         """What a strength of a method changes against Unfair, in words."""
         before, after, gap = self._change(dataset, method, statistic, channel, **how)
         return f"{before:.3f} to {after:.3f}, {interval(gap, DIGITS)}"
-
-    def _with_verdicts(self) -> list[str]:
-        tables = {name: usual_table(name) for name in MAIN_DATASETS}
-        return [
-            name
-            for name, table in tables.items()
-            if self.is_new(table) and name in {*self.table(table)["dataset"]}
-        ]
 
     def _change(
         self,
@@ -127,7 +139,7 @@ class Changes(Tables):
 
         Of the largest strength, if none is given.
         """
-        column = f"{part}/{measure}/{statistic}/{channel}/all"
+        column = f"{part}/{measure}/{statistic}/{channel}/{measured_traits(table)}"
         if channel in ("auroc", "log_loss"):
             column = f"{part}/{channel}"
         unfair = self._select(table, dataset, UNFAIR, statistic)

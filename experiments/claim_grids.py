@@ -1,12 +1,12 @@
 """What docs/reproduction.md says about the strengths and the networks tried."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from claim_tables import MAIN, Tables
+from claim_tables import CHANCE, MAIN, Tables, measured_traits
 from claim_words import listed, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -31,16 +31,26 @@ class Grids(Tables):
         Of scores on training rows, means over seeds, down to a tenth of Unfair's or its
         noise floor, below which no fall counts: panels, those with a third at most, the
         largest fall ± its standard error, and the share of Unfair's violation that the
-        best strength leaves, in the median.
+        best strength leaves, in the median. The last cell has panels and the largest
+        fall of the violation beyond chance, down to a tenth of Unfair's.
         """
-        rows = []
+        rows, beyond = [], dict(self._grids(CHANCE))
         for name, found in self._grids():
-            fall, error, *place, _ = max(found)
-            dense = sum(one <= THIRD for one, *_ in found)
-            words = f"{with_error(fall, error)} ({', '.join(place)})"
-            cells = (name, f"{dense} of {len(found)}", words, f"{_left(found):.2f}")
-            rows.append(f"| {' | '.join(cells)} |")
+            cells = (name, *_dense(found), f"{_left(found):.2f}")
+            other = ", ".join(_dense(beyond[name]))
+            rows.append(f"| {' | '.join(cells)} | {other} |")
         return "\n".join(rows)
+
+    def unchecked(self) -> str:
+        """List the panels of the main tables where no fall can be computed."""
+        new = [table for table in MAIN if self.is_new(table)]
+        found = {(name, notion) for _, _, name, notion, _ in self._falls(new, "KL")}
+        words = []
+        for dataset in self._with_verdicts():
+            name = DATASETS[dataset]
+            own = [x for x in NOTIONS.values() if (name, x) not in found]
+            words += [f"{name} ({', '.join(own)})"] if own else []
+        return listed(words)
 
     def large_falls(self) -> str:
         """List the falls of more than a third by method, in words."""
@@ -54,7 +64,7 @@ class Grids(Tables):
             words += [f"{name}: {listed(own)}"] if own else []
         return "; ".join(words)
 
-    def _grids(self) -> Iterator[tuple[str, list[Fall]]]:
+    def _grids(self, measure: str = "violation") -> Iterator[tuple[str, list[Fall]]]:
         """The largest fall in every panel of each method, by its name."""
         for tables, traits in GRIDS.items():
             new = [table for table in tables if self.is_new(table)]
@@ -63,7 +73,7 @@ class Grids(Tables):
             ]
             for method in dict.fromkeys(methods):
                 if method != UNFAIR:
-                    yield f"{method}{traits}", self._falls(new, method)
+                    yield f"{method}{traits}", self._falls(new, method, measure)
 
     def weak_methods(self) -> str:
         """List the methods of the main tables that leave more than half, in words."""
@@ -75,37 +85,49 @@ class Grids(Tables):
         ]
         return listed(weak)
 
-    def _falls(self, tables: Iterable[str], method: str) -> list[Fall]:
+    def _falls(
+        self, tables: Iterable[str], method: str, measure: str = "violation"
+    ) -> list[Fall]:
         return [
             (fall, error, DATASETS[dataset], notion, left)
             for table in tables
             for dataset in dict.fromkeys(self.table(table)["dataset"])
             for statistic, notion in NOTIONS.items()
-            for fall, error, left in self._fall(table, dataset, method, statistic)
+            for fall, error, left in self._fall(
+                table, dataset, method, statistic, measure
+            )
         ]
 
     def _fall(
-        self, table: str, dataset: str, method: str, statistic: str
+        self, table: str, dataset: str, method: str, statistic: str, measure: str
     ) -> list[tuple[float, float, float]]:
-        """The largest fall, its error, and the share left; none below the floor."""
-        y, floor = (
-            self._column(table, statistic, f"{kind}scores", "train")
-            for kind in ("", "floor ")
+        """The largest fall, its error, and the share left.
+
+        Nothing if Unfair is not above its floor or, for the violation beyond chance,
+        not beyond chance in most seeds.
+        """
+        path = f"{statistic}/scores/{measured_traits(table)}"
+        y, floor, verdict = (
+            f"train/{kind}/{path}" for kind in (measure, "floor", "beyond_chance")
         )
         unfair = self._select(table, dataset, UNFAIR, statistic).set_index("seed")
         first, level = unfair[y].mean(), unfair[floor].mean()
-        if first <= level:
+        enough = LEFT * first
+        if measure == CHANCE:
+            there = unfair[verdict].mean() > 0.5
+        else:
+            there, enough = first > level, max(level, enough)
+        if not there:
             return []
         own = self._select(table, dataset, method, statistic)
-        path = own.pivot(index="seed", columns="strength", values=y)
-        path.insert(0, 0.0, unfair[y].reindex(path.index))
-        enough = max(level, LEFT * first)
-        left = path.mean().min() / first
-        path.loc[:, path.mean() < enough] = enough
+        means = own.pivot(index="seed", columns="strength", values=y)
+        means.insert(0, 0.0, unfair[y].reindex(means.index))
+        left = means.mean().min() / first
+        means.loc[:, means.mean() < enough] = enough
         ratio, error = min(
-            _ratio(path[a], path[b])
-            for a, b in pairwise(sorted(path))
-            if path[a].mean() > enough
+            _ratio(means[a], means[b])
+            for a, b in pairwise(sorted(means))
+            if means[a].mean() > enough
         )
         return [(1 - ratio, error, left)]
 
@@ -135,6 +157,14 @@ class Grids(Tables):
             cell = tuple(how["hidden"]), how["learning_rate"]
             found[cell] = own.set_index("seed")["validation/auroc"]
         return found
+
+
+def _dense(falls: Sequence[Fall]) -> tuple[str, str]:
+    """In how many panels the largest fall is a third at most, and the largest."""
+    fall, error, *place, _ = max(falls)
+    dense = sum(one <= THIRD for one, *_ in falls)
+    words = f"{with_error(fall, error)} ({', '.join(place)})"
+    return f"{dense} of {len(falls)}", words
 
 
 def _ratio(before: pd.Series, after: pd.Series) -> tuple[float, float]:

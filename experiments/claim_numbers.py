@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from claim_changes import CHANCE, MAIN_DATASETS, Changes
+from claim_changes import Changes
 from claim_grids import Grids
-from claim_tables import measured_traits, table_of, usual_table
+from claim_tables import CHANCE, MAIN_DATASETS, measured_traits, table_of, usual_table
+from claim_verdicts import Verdicts
 from claim_words import interval, listed, sign, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -27,7 +28,7 @@ PAPERS_VIEW = "AUROC, scores"
 NAMES = {"KL 0.1.3": "KL of 0.1.3", "SmoothMax 0.1.3": "SmoothMax of 0.1.3"}
 
 
-class Numbers(Grids, Changes):
+class Numbers(Grids, Changes, Verdicts):
     """Values, volumes and differences of the tables in a folder, by function.
 
     Args:
@@ -39,20 +40,9 @@ class Numbers(Grids, Changes):
         self.volumes = cache(self._volumes)
 
     def functions(self) -> dict[str, Callable[..., object]]:
-        """List what a template may call."""
-        names = (
-            *("val", "vol", "gap", "count_gaps", "volume_table", "gap_table"),
-            *("count_table", "without_volume", "large_gaps"),
-            *("runs", "seeds", "verdict_table", "cost"),
-            *("one_view_table", "largest_difference", "partial_runs"),
-            *("content_table", "rows", "slower", "beyond", "fall_table", "strengths"),
-            *("is_new", "revision", "unfinished", "change_table", "size"),
-            *("weak_methods", "large_falls", "slowest", "more_seconds"),
-            *("count_changes", "decisions_beyond", "fall_of"),
-            *("architecture", "best_architecture", "architecture_rank"),
-            *("effect_table", "cost_table", "change", "count_rises", "batch_loss"),
-        )
-        return {name: getattr(self, name) for name in names}
+        """What a template may call: the public methods."""
+        own = [name for name in dir(self) if not name.startswith("_")]
+        return {name: getattr(self, name) for name in own if name != "folder"}
 
     def _volumes(self, table: str, measure: str) -> dict[tuple[str, ...], Volume]:
         data, traits = self.table(table), measured_traits(table)
@@ -176,11 +166,18 @@ class Numbers(Grids, Changes):
             raise KeyError(f"no volumes of {first} and {others} in common")
         return signs
 
-    def large_gaps(self, first: str, second: str, least: float) -> str:
+    def large_gaps(
+        self,
+        first: str,
+        second: str,
+        least: float,
+        views: Iterable[str] = tuple(VIEWS),
+        **how: Any,
+    ) -> str:
         """List the differences by intervals that are at least so large, in words."""
         found: dict[str, list[str]] = {}
-        for dataset, statistic, view in product(MAIN_DATASETS, NOTIONS, VIEWS):
-            gap = self._gap(dataset, statistic, first, second, view)
+        for dataset, statistic, view in product(MAIN_DATASETS, NOTIONS, [*views]):
+            gap = self._gap(dataset, statistic, first, second, view, **how)
             if gap is not None and sign(gap) and abs(gap.mean) >= least:
                 place = f"{NOTIONS[statistic]} on {DATASETS[dataset]}"
                 words = view.replace(", ", " against ")
@@ -239,10 +236,17 @@ class Numbers(Grids, Changes):
         )
         return with_error(one.mean() / unfair.mean(), (one / unfair).sem())
 
-    def slowest(self) -> float:
-        """The largest of these times of all methods, in those of Unfair."""
-        means = self.table("run_times").groupby("method")["seconds"].mean()
-        return float(means.max() / means[UNFAIR])
+    def slowest(self) -> str:
+        """The largest mean of these times, and the largest end of an interval."""
+        own = self.table("run_times").set_index("seed")
+        unfair = own[own["method"] == UNFAIR]["seconds"]
+        times = [
+            paired_difference((one["seconds"] / unfair).tolist())
+            for name, one in own.groupby("method")
+            if name != UNFAIR
+        ]
+        most, high = max(x.mean for x in times), max(x.high for x in times)
+        return f"{most:.2f} times Unfair in the mean, up to {high:.2f} by intervals"
 
     def more_seconds(self, first: str, second: str) -> str:
         """How much longer KL trains with one limit of steps than with another."""

@@ -5,16 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from claim_words import listed
+from claim_words import interval, listed
 from train import ORDER, read_runs
 
-from fairret.lab.dataset import TITLES as DATASETS
+from fairret.lab.experiment.differences import paired_difference
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.experiment.grid import REVISION
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR, name_variants
 
 CHANNELS = {"scores", "decisions", "decisions at the base rate"}
 MAIN = ("trade_offs", "trade_offs_acs")
+MAIN_DATASETS = ("lawschool", "bank", "creditcard", "acsincome")
+CHANCE = "violation_beyond_chance"
 CONTENTS = {
     "trade_offs": "Bank, CreditCard and LawSchool",
     "trade_offs_acs": "ACSIncome",
@@ -134,7 +136,7 @@ class Tables:
         below = int((level <= floor).argmax())
         if level[below] > floor:
             least = level.argmin()
-            return f"{lost[least]:.3f} for {level[least]:.3f}, not {floor:.3f}"
+            return f"not reached: {level[least]:.3f} at a cost of {lost[least]:.3f}"
         ends = [below, max(below - 1, 0)]
         return f"{np.interp(floor, level[ends], lost[ends]):.3f}"
 
@@ -144,20 +146,31 @@ class Tables:
         own = sorted({*data[data["method"] == method]["strength"]})
         return listed([f"{one:g}" for one in own])
 
-    def largest_difference(self, channel: str, rank: int = 0) -> str:
+    def largest_difference(self, channel: str) -> str:
         """Largest difference between SmoothMax of 0.1.3 and ours, same strength.
 
-        Or, with a rank of 1, the next largest.
+        Of means over seeds, in words, with the interval of the paired difference.
         """
-        data = self.table("released")
-        found: list[float] = []
+        data, found = self.table("released"), []
         for statistic in NOTIONS:
             column = self._column("", statistic, channel, "test")
-            own = data[data["statistic"] == statistic]
-            means = own.groupby(["method", "dataset", "strength"])[column].mean()
-            gap = (means["SmoothMax 0.1.3"] - means["SmoothMax"]).dropna()
-            found += gap.abs().tolist()
-        return f"{sorted(found)[-1 - rank]:.3f}"
+            own = data[data["statistic"] == statistic].set_index(
+                ["dataset", "strength", "seed"]
+            )
+            one, two = (
+                own[own["method"] == name][column]
+                for name in ("SmoothMax 0.1.3", "SmoothMax")
+            )
+            found += [
+                paired_difference(gaps.tolist())
+                for _, gaps in (one - two).dropna().groupby(level=[0, 1])
+            ]
+        return interval(max(found, key=lambda gap: abs(gap.mean)), 3)
+
+    def kept_epochs(self, dataset: str) -> str:
+        """The epochs that validation rows chose for Unfair, counted from 1."""
+        epochs = self._select("", dataset, UNFAIR, "pr")["epoch"] + 1
+        return f"{epochs.min():.0f} to {epochs.max():.0f}"
 
     def fall_of(
         self, dataset: str, method: str, statistic: str, part: str = "test"
@@ -201,64 +214,13 @@ class Tables:
         paths = [self.folder / "partial" / f"{name}.parquet" for name in ORDER]
         return f"{sum(len(self._read(path)) for path in paths if path.exists()):,}"
 
-    def verdict_table(self, channel: str = "scores") -> str:
-        """Rows of Unfair's verdicts: p-values and seeds beyond chance."""
-        rows = []
-        for table in MAIN:
-            for dataset, own in self._verdicts(table).groupby("dataset", sort=False):
-                rows += [
-                    _verdict_row(DATASETS[str(dataset)], own, statistic, channel)
-                    for statistic in NOTIONS
-                ]
-        return "\n".join(rows)
-
-    def beyond(self, dataset: str, statistic: str, part: str = "train") -> str:
-        """Count the seeds of Unfair whose scores are beyond chance."""
-        data = self._verdicts(usual_table(dataset))
-        own = data[data["dataset"] == dataset]
-        return _count(own[f"{part}/beyond_chance/{statistic}/scores/all"])
-
-    def size(self, dataset: str, statistic: str, part: str = "train") -> float:
-        """Mean violation of a typical group beyond chance, of Unfair's scores."""
-        data = self._verdicts(usual_table(dataset))
-        own = data[data["dataset"] == dataset]
-        path = f"{part}/violation_beyond_chance/{statistic}/scores/all"
-        return float(own[path].mean())
-
-    def decisions_beyond(
-        self,
-        dataset: str,
-        method: str,
-        statistic: str,
-        *,
-        part: str = "train",
-        table: str = "",
-        strength: float | None = None,
-    ) -> str:
-        """Count the seeds whose decisions are beyond chance, by default at the most."""
-        own = self._select(table, dataset, method, statistic)
-        wanted = own["strength"].max() if strength is None else strength
-        path = f"{statistic}/decisions/{measured_traits(table)}"
-        chosen = own[own["strength"] == wanted]
-        return _count(chosen[f"{part}/beyond_chance/{path}"])
-
-    def _verdicts(self, table: str) -> pd.DataFrame:
-        """The runs of Unfair that have verdicts, those of incomplete seeds included."""
-        paths = [folder / f"{table}.parquet" for folder in self._folders()]
-        parts = [self._read(path) for path in paths if path.exists()]
-        judged = [x for x in parts if any("beyond_chance" in y for y in x)]
-        if not judged:
-            return pd.DataFrame(columns=["dataset"])
-        data = pd.concat(judged)
-        own = (data["method"] == UNFAIR) & (data["status"] == "done")
-        return data[own].drop_duplicates("key")
-
-    def _folders(self) -> tuple[Path, Path]:
-        return self.folder, self.folder / "partial"
-
-
-def _count(verdicts: pd.Series) -> str:
-    return f"{int((verdicts == 1).sum())} of {len(verdicts)}"
+    def _with_verdicts(self) -> list[str]:
+        tables = {name: usual_table(name) for name in MAIN_DATASETS}
+        return [
+            name
+            for name, table in tables.items()
+            if self.is_new(table) and name in {*self.table(table)["dataset"]}
+        ]
 
 
 def measured_traits(table: str) -> str:
@@ -275,15 +237,3 @@ def table_of(dataset: str, table: str) -> str:
     """Name of the table that has a dataset: ACSIncome has files of its own."""
     own = dataset == "acsincome" and f"{table}_acs" in CONTENTS
     return f"{table}_acs" if own else table
-
-
-def _verdict_row(dataset: str, runs: pd.DataFrame, statistic: str, channel: str) -> str:
-    cells = []
-    for part in ("train", "test"):
-        path = f"{statistic}/{channel}/all"
-        beyond = int((runs[f"{part}/beyond_chance/{path}"] == 1).sum())
-        p = runs[f"{part}/p_value/{path}"].median()
-        size = runs[f"{part}/violation_beyond_chance/{path}"].mean()
-        p_words = f"{p:.1g}" if p > 0 else "< 1e-300"
-        cells += [f"{beyond} of {len(runs)}", p_words, f"{size:.3f}"]
-    return f"| {dataset}, {NOTIONS[statistic]} | {' | '.join(cells)} |"

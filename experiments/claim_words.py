@@ -26,6 +26,23 @@ def number(words: str) -> float:
     return float(found[0]) if found else math.nan
 
 
+def last_number(words: str) -> float:
+    """The last number in words."""
+    return float(re.findall(r"\d+(?:\.\d+)?", words)[-1])
+
+
+def error(words: str) -> float:
+    """The standard error in words; NaN if there is none."""
+    _, between, after = words.partition("±")
+    return number(after) if between else math.nan
+
+
+def clearly_more(larger: str, smaller: str, errors: float = 3.0) -> bool:
+    """Whether one value is above another by so many of both standard errors."""
+    gap = number(larger) - number(smaller)
+    return gap > errors * math.hypot(error(larger), error(smaller))
+
+
 def direction(words: str) -> int:
     """1 or -1 if a difference is in bold, by its sign, else 0."""
     found = re.search(r"\*\*(.*?)\*\*", words)
@@ -34,7 +51,7 @@ def direction(words: str) -> int:
 
 def share(words: str) -> float:
     """The share in a count: 0.25 for "1 of 4"."""
-    part, of, whole = words.split()
+    part, of, whole, *_ = words.split()
     assert of == "of", words
     return int(part) / int(whole)
 

@@ -15,7 +15,14 @@ from pathlib import Path
 
 import jinja2
 from claim_numbers import Numbers
-from claim_words import direction, holds, number, share
+from claim_words import (
+    clearly_more,
+    direction,
+    holds,
+    last_number,
+    number,
+    share,
+)
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = Path(__file__).with_name("reproduction.md.jinja")
@@ -32,11 +39,13 @@ def render(template: str, numbers: Numbers) -> str:
         lstrip_blocks=True,
         autoescape=False,
     )
-    environment.globals |= numbers.functions() | {"holds": holds}
+    environment.globals |= numbers.functions()
+    environment.globals |= {"holds": holds, "clearly_more": clearly_more}
     environment.filters |= {
         "number": number,
         "direction": direction,
         "share": share,
+        "last_number": last_number,
     }
     text = environment.from_string(template).render()
     blocks = [wrap(block.strip("\n")) for block in text.split("\n\n") if block.strip()]

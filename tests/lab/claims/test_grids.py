@@ -45,13 +45,35 @@ def test_largest_fall_between_strengths_stops_where_little_is_left(numbers):
     left = np.median(shares)
     (row,) = (row for row in rows if row.startswith("| KL |"))
     assert row.startswith(f"| KL | {dense} of 8 | {share:.2f} ± 0.")
-    assert row.endswith(f" ({place}) | {left:.2f} |")
+    assert f" ({place}) | {left:.2f} | " in row
     assert len(rows) == 4  # methods
     assert 0.7 < share < 0.95  # from 1 + 1 to 1 + 10
     (own,) = (x for x in found.large_falls().split("; ") if x.startswith("KL: "))
     assert own.count(" ± 0.") == 8 - dense
     assert f"{share:.2f} ± 0." in own
     assert f" ({place})" in own
+
+
+@pytest.mark.slow
+def test_falls_beyond_chance_need_no_floor(claims, numbers, tmp_path):
+    """All methods halve it at every strength, down to less than a tenth."""
+    _, data = numbers
+    halved = {0: 1.0, 0.1: 0.5, 0.3: 0.5, 1: 0.25, 30: 0.5, 3: 0.25, 10: 0.01}
+    levels = data.strength.map(halved | {300: 0.25})
+    for statistic in NOTIONS:
+        path = f"{statistic}/scores/all"
+        data[f"train/violation_beyond_chance/{path}"] = levels
+        data[f"train/beyond_chance/{path}"] = 1.0 * (data.dataset == "bank")
+        data[f"train/floor/{path}"] = 99.0 * (statistic == "ppv")
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    found = claims.Numbers(tmp_path)
+    cells = {
+        row.split(" | ")[0]: row.split(" | ")[-1]
+        for row in found.fall_table().splitlines()
+    }
+    assert cells["| HSIC"].startswith("0 of 4, 0.50 ± 0.00 (Bank, ")
+    assert cells["| SmoothMax"].startswith("0 of 4, 0.60 ± 0.00 (Bank, ")  # to a tenth
+    assert found.unchecked() == "LawSchool (PP) and Bank (PP)"
 
 
 def test_error_of_a_fall_is_that_of_ratios_of_means(claims):

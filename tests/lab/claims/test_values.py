@@ -1,11 +1,24 @@
 """Values at single strengths, run times and batches."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import export
 from stored_runs import fill, write_file
+
+RELEASED = """
+datasets = ["bank"]
+statistics = ["pr", "tpr", "ppv", "fn_fp"]
+seeds = [0, 1, 2]
+[[method]]
+name = "SmoothMax"
+strengths = [0.1, 1]
+[[method]]
+name = "SmoothMax 0.1.3"
+strengths = [0.1, 1]
+"""
 
 
 @pytest.mark.slow
@@ -41,6 +54,39 @@ def test_seeds_beyond_chance_are_counted_at_one_strength(numbers):
             assert words == f"{(chosen == 1).sum()} of {len(chosen)}"
 
 
+def test_seeds_that_could_not_be_judged_do_not_count(claims, numbers, tmp_path):
+    _, data = numbers
+    column = "train/beyond_chance/ppv/decisions/all"
+    own = (data.dataset == "bank") & (data.method == "KL")
+    data.loc[own, column] = data.seed[own].map({0: 1.0, 1: np.nan, 2: 0.0})
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    words = claims.Numbers(tmp_path).decisions_beyond("bank", "KL", "ppv")
+    assert words == "1 of 2"
+
+
+def test_epochs_count_from_one(claims, numbers, tmp_path):
+    _, data = numbers
+    data.assign(epoch=data.seed + 11.0).to_parquet(tmp_path / "trade_offs.parquet")
+    assert claims.Numbers(tmp_path).kept_epochs("bank") == "12 to 14"
+
+
+def test_largest_difference_to_the_release_is_paired_by_seed(claims, tmp_path):
+    file = tmp_path / "released.toml"
+    file.write_text(RELEASED)
+
+    def change(run, result):
+        level = 3.0 + run.seed
+        if run.method == "SmoothMax 0.1.3" and run.statistic == "tpr":
+            level -= run.strength * (2 + run.seed / 2)
+        return {key: level if "violation/" in key else result[key] for key in result}
+
+    store = fill(tmp_path / "x.sqlite", file, change)
+    runs = list_runs(read_experiment(file))
+    export(store, runs[::-1], tmp_path / "released.parquet")
+    words = claims.Numbers(tmp_path).largest_difference("scores")
+    assert words == "**−2.500 (−3.742 to −1.258)**"  # 2, 2.5 and 3
+
+
 def test_run_times_are_ratios_to_unfair_with_the_error_of_pairs(claims, tmp_path):
     file = write_file(tmp_path, "run_times", statistics=["pr"], datasets=["bank"])
     seconds = {"Unfair": [10, 20, 40], "KL": [11, 24, 52]}
@@ -53,7 +99,8 @@ def test_run_times_are_ratios_to_unfair_with_the_error_of_pairs(claims, tmp_path
     # 29 / 23.3, and the error of 1.1, 1.2 and 1.3
     found = claims.Numbers(tmp_path)
     assert found.slower("KL") == "1.24 ± 0.06"
-    assert found.slowest() == pytest.approx(29 / (70 / 3))
+    # 1.2 ± 4.3027 * 0.1 / sqrt(3)
+    assert found.slowest() == "1.20 times Unfair in the mean, up to 1.45 by intervals"
 
 
 def test_seconds_of_two_limits_of_steps_are_paired_by_seed(claims, tmp_path):

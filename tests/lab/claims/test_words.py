@@ -50,6 +50,16 @@ def test_numbers_are_read_from_words(words):
     assert words.share("3 of 4") == 0.75
 
 
+def test_values_differ_clearly_by_three_of_both_errors(words):
+    assert words.error("0.29 ± 0.10") == 0.1
+    assert math.isnan(words.error("0.29"))
+    assert words.clearly_more("0.80 ± 0.03", "0.60 ± 0.04")  # 4 errors of 0.05
+    assert not words.clearly_more("0.74 ± 0.03", "0.60 ± 0.04")
+    assert not words.clearly_more("0.60 ± 0.04", "0.80 ± 0.03")
+    assert not words.clearly_more("–", "0.60 ± 0.04")
+    assert words.last_number("not reached: 0.106 at a cost of 0.113") == 0.113
+
+
 def test_direction_is_that_of_a_difference_in_bold(words):
     assert words.direction("**−0.02 (−0.03 to −0.01)**") == -1
     assert words.direction("0.3 to 0.5, **+0.200 (+0.150 to +0.250)**") == 1
