@@ -234,7 +234,9 @@ def test_a_model_that_refuses_everyone_does_not_set_the_width(tmp_path, refuses)
     figure = one_panel(data, utility="accuracy", channel="decisions")
     low, _ = figure.axes[0].get_xlim()
     assert (low > 0.81) == refuses
-    assert ("Triangles at an edge: 1 mark" in read_caption(figure)) == refuses
+    assert ("Arrows at an edge: 1 mark" in read_caption(figure)) == refuses
+    crosses = [x for x in figure.axes[0].lines if x.get_label() == "_beyond"]
+    assert [x.get_marker() for x in crosses] == ["x"] * refuses
 
 
 def test_ends_of_curves_have_their_strengths(tmp_path):
@@ -269,10 +271,11 @@ def test_a_single_far_curve_does_not_squash_a_panel(tmp_path, worse):
     figure = drawn(results(tmp_path, change))
     for ax in figure.axes:
         (arrow,) = (x for x in ax.lines if x.get_label() == "_beyond")
-        assert arrow.get_marker() == ("^" if worse == "violation" else "<")
+        points = "up" if worse == "violation" else "left"
+        assert arrow.get_marker() == rf"$\{points}arrow$"
         assert ax.get_ylim()[1] < 5
         assert ax.get_xlim()[0] > 0.8
-    assert "Triangles at an edge: 8 marks beyond." in read_caption(figure)
+    assert "Arrows at an edge: 8 marks beyond." in read_caption(figure)
 
 
 def test_a_costly_mark_that_is_fairer_than_all_others_is_inside(tmp_path):
@@ -286,7 +289,7 @@ def test_a_costly_mark_that_is_fairer_than_all_others_is_inside(tmp_path):
     for ax in figure.axes:
         assert not [x for x in ax.lines if x.get_label() == "_beyond"]
         assert ax.get_xlim()[0] < 0.75
-    assert "Triangles" not in read_caption(figure)
+    assert "Arrows" not in read_caption(figure)
 
 
 def test_caption_says_who_is_told_the_groups(tmp_path):

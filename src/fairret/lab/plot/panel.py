@@ -49,7 +49,7 @@ def draw_panel(
     if falling:
         ax.invert_xaxis()
     beyond = [
-        _draw_arrow(ax, mark, look.colour)
+        _draw_arrow(ax, mark, look.colour, refused=decisions and refuses(mark))
         for curve, look, _ in styled(compared.curves, looks)
         for mark in curve.marks
         if inside
@@ -58,19 +58,24 @@ def draw_panel(
     return sum(beyond)
 
 
-def _draw_arrow(ax: Axes, mark: Mark, colour: str) -> bool:
-    """Point to a mark if it is beyond the edge; tell whether it is."""
+def _draw_arrow(ax: Axes, mark: Mark, colour: str, *, refused: bool) -> bool:
+    """Point to a mark if it is beyond the edge; tell whether it is.
+
+    A model that refuses everyone has its cross there.
+    """
     x, y = mark.mean
     (left, right), (bottom, top) = sorted(ax.get_xlim()), ax.get_ylim()
     if left <= x <= right and y <= top:
         return False
     place = (min(max(x, left), right), min(max(y, bottom), top))
-    beside = "<" if (x < left) != ax.xaxis_inverted() else ">"
+    beside = "left" if (x < left) != ax.xaxis_inverted() else "right"
+    marker = "x" if refused else rf"$\{'up' if y > top else beside}arrow$"
     ax.plot(
         *place,
         color=colour,
-        marker="^" if y > top else beside,
-        markersize=5,
+        marker=marker,
+        markersize=7,
+        markeredgewidth=1.5 if refused else 0.3,
         clip_on=False,
         label="_beyond",
         zorder=5,

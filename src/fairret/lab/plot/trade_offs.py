@@ -114,7 +114,7 @@ def draw_trade_offs(
         style.set_legend(figure, legend_handles([*shown.values()], looks, decisions))
         words = _caption(data, view, list(looks), titles, shown)
         if beyond:
-            words.append(f"Triangles at an edge: {style.many(beyond, 'mark')} beyond.")
+            words.append(f"Arrows at an edge: {style.many(beyond, 'mark')} beyond.")
         style.set_caption(figure, words)
         style.set_height(figure, height * len(rows))
         for i, (name, way) in enumerate(rows):
@@ -174,8 +174,8 @@ def _caption(
     lines = [
         f"{LARGEST[view.measure]} of {view.channel} over {traits} of the "
         f"{PARTS[view.part]} rows (n: {counts}). Each mark is a strength, joined in "
-        "their order, with the smallest and the largest written beside them; "
-        f"{style.mean_over(seeds)}{_ellipses(seeds)}.",
+        "their order, with the smallest and the largest written beside them; lower "
+        f"right is best; {style.mean_over(seeds)}{_ellipses(seeds)}.",
         _verdicts(shown),
         _trainings(data, titles),
         _within_chance(panels, titles),
