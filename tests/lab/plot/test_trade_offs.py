@@ -213,6 +213,20 @@ def test_models_that_refuse_everyone_are_crossed_in_figures_of_decisions(tmp_pat
         assert told == (channel == "decisions")
 
 
+def test_marks_that_are_undefined_in_half_of_the_seeds_are_left_out(tmp_path):
+    data = results(tmp_path)
+    column = "test/violation/pr/decisions/all"
+    own = (data.method == "KL") & (data.dataset == "bank")
+    data.loc[own & (data.strength == 10) & (data.seed > 0), column] = np.nan
+    data.loc[own & (data.strength == 1) & (data.seed > 1), column] = np.nan
+    figure = one_panel(data, channel="decisions")
+    assert len(curves(figure.axes[0])["KL"].get_xydata()) == 1  # two seeds of three
+    words = read_caption(figure)
+    assert "Left out: 3 runs with an undefined violation." in words
+    assert "Left out: 1 mark with a violation in few seeds." in words
+    assert "few seeds" not in read_caption(one_panel(data))
+
+
 @pytest.mark.parametrize("refuses", [True, False])
 def test_a_model_that_refuses_everyone_does_not_set_the_width(tmp_path, refuses):
     """It is the fairest: a model with as little violation that accepts some does."""

@@ -51,6 +51,24 @@ def without_outliers(compared: TradeOff, decisions: bool, falling: bool) -> list
     return [mark for mark, inside in zip(marks, kept, strict=True) if inside]
 
 
+def without_rare(panel: TradeOff) -> TradeOff:
+    """Leave out marks whose violation is undefined in half of the seeds or more.
+
+    Such models accept hardly anybody, and what is left is not their mean.
+    """
+    curves = []
+    for curve in panel.curves:
+        most = max(len(mark.seeds) for mark in curve.marks)
+        marks = tuple(m for m in curve.marks if 2 * len(m.seeds) > most)
+        curves.append(curve._replace(marks=marks))
+    return panel._replace(curves=tuple(curves))
+
+
+def count_marks(panel: TradeOff) -> int:
+    """Count the marks of all curves."""
+    return sum(len(curve.marks) for curve in panel.curves)
+
+
 def set_width(ax: Axes, marks: Sequence[Mark]) -> None:
     """Show the utilities of some marks, their ellipses as far as these are not wide."""
     x = [mark.mean[0] for mark in marks]

@@ -21,6 +21,7 @@ from fairret.lab.plot import style
 from fairret.lab.plot.ends import label_ends
 from fairret.lab.plot.looks import is_judged, legend_handles
 from fairret.lab.plot.panel import draw_panel
+from fairret.lab.plot.scale import count_marks, without_rare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,8 @@ def draw_trade_offs(
     view = view or View()
     own = [name for name in dict.fromkeys(data["method"]) if name not in style.LOOKS]
     looks = style.assign_looks((*methods, *own))
-    panels = _panels(data, view, list(looks), datasets, statistics)
+    found = _panels(data, view, list(looks), datasets, statistics)
+    panels = {key: without_rare(panel) for key, panel in found.items()}
     columns = list(dict.fromkeys(d for (d, _, _), p in panels.items() if p.curves))
     if not columns:
         wanted = f"results of {', '.join(looks)} for {', '.join(NOTIONS)}"
@@ -113,6 +115,10 @@ def draw_trade_offs(
             grid[-1, j].set_xlabel(UTILITIES[view.utility])
         style.set_legend(figure, legend_handles([*shown.values()], looks, decisions))
         words = _caption(data, view, list(looks), titles, shown)
+        rare = sum(count_marks(found[key]) - count_marks(shown[key]) for key in shown)
+        if rare:
+            marks = style.many(rare, "mark")
+            words.append(f"Left out: {marks} with a violation in few seeds.")
         if beyond:
             words.append(f"Arrows at an edge: {style.many(beyond, 'mark')} beyond.")
         style.set_caption(figure, words)
