@@ -1,6 +1,7 @@
 """Rules keep tolerances in every form, for every notion, blind and informed."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from control.conftest import draw_people
 from fairret.control import Tolerance, certificate, find_rule, recalibrate, tradeoff
+from fairret.control.find import Fit
 from fairret.control.task import Notion
 from fairret.errors import (
     ArgumentError,
@@ -318,15 +320,15 @@ def test_tolerance_that_is_not_assured_may_be_met_on_the_rows():
     group = torch.multinomial(
         torch.tensor([0.48, 0.45, 0.07]), n, replacement=True, generator=draw
     )
-    x = torch.randn(n, generator=draw) - 0.7 * (group == 2)
+    x = torch.randn(n, generator=draw) - 0.1 * (group == 2)
     eta = torch.sigmoid(1.5 * x)
     label = (torch.rand(n, generator=draw) < eta).double()
     sens = torch.nn.functional.one_hot(group, 3).double()
-    # features tell almost nothing about the groups, so that a rule can do little
-    q = sens.mean(0) + 0.001 * x[:, None] * torch.tensor([1.0, 0.0, -1.0])
+    # features tell nothing about the groups, so that no rule is better than another;
+    # where they tell a little, the last digit of `x` decides whether one is found
+    q = sens.mean(0).expand(n, 3)
     options = {"max_violation": 0.2, "q": (q, q), "min_rate": 0.9}
-    with pytest.warns(UserWarning, match=r"\(what the margin .* leaves\) can be met"):
-        found = find_rule(eta, sens, label, confidence=0.9, **options)
+    found = find_rule(eta, sens, label, confidence=0.9, **options)
     assert found.status == "missed"
     assert found.certificate(confidence=0.9).bound > 0.2 > found.value
     words = str(found)
@@ -337,6 +339,25 @@ def test_tolerance_that_is_not_assured_may_be_met_on_the_rows():
         "With the margin that this needs, the smallest tolerance that a rule met"
         in words
     )
+
+
+@pytest.mark.parametrize("slack", [0.0, -0.19])
+def test_warning_names_what_the_margin_leaves_of_a_tolerance(slack):
+    """One of 40 rows moves a violation by 1 / (40 * 0.5) = 0.05."""
+    notion = SimpleNamespace(
+        tolerance=SimpleNamespace(kind="max_violation"),
+        part=0,
+        compared=[1],
+        allowed=torch.tensor([0.2, 0.01]),
+        slack=torch.tensor([0.0, slack]),
+    )
+    task = SimpleNamespace(notions=[notion], plain_statistics=torch.tensor([[0.5]]))
+    counted, rows = torch.tensor([[900.0, 40.0]]), SimpleNamespace(names=["a", "b"])
+    fit = SimpleNamespace(task=task, counted=counted, rows=rows)
+    why = r" \(what the margin for `confidence` leaves\)" if slack else ""
+    words = rf"b has 40 counted rows.* by 0\.050; a tolerance of 0\.01{why} can be met"
+    with pytest.warns(UserWarning, match=words):
+        Fit.warn_of_granularity(fit, task)
 
 
 def test_margins_grow_until_decisions_change():
