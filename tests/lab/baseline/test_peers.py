@@ -25,13 +25,17 @@ class FalseNegativeFalsePositiveFraction: pass
 """
 LOSS = """
 class LSELoss:
-    def __init__(self, statistic):
-        self.statistic = statistic
+    def __init__(self, statistic, use_indirect=None):
+        self.statistic, self.use_indirect = statistic, use_indirect
     def __call__(self, logit, sens, label=None):
         print("solver failed")  # as the released one does
         assert logit.shape == (len(sens), 1)
         assert (label is None) == (type(self.statistic).__name__ == "PositiveRate")
         return {value} * logit.mean()
+class KLProjectionLoss(LSELoss):
+    def __call__(self, *inputs):
+        assert self.use_indirect is False
+        return super().__call__(*inputs)
 """
 
 
@@ -157,6 +161,14 @@ def test_released_package_gets_the_same_network_and_batches(split, statistic, re
         assert torch.equal(scores[part], expected)
     assert (seconds > 0, epoch) == (True, ours.epoch)
     assert last == pytest.approx(ours.losses[-1])
+
+
+@pytest.mark.process
+def test_released_projection_is_solved_with_qdldl(split, released):
+    released(value=0.0)
+    METHODS["KL 0.1.3"].fit(split, "pr", 1.0, QUICK, seed=3)
+    with pytest.raises(ReleasedError, match="AssertionError"):  # the default
+        train_released("KLProjectionLoss", split, "pr", 1.0, QUICK, seed=3)
 
 
 @pytest.mark.process

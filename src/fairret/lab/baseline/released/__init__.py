@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -102,15 +103,25 @@ def train_released(
     settings: TrainingSettings,
     *,
     seed: int,
+    loss_options: Mapping[str, object] = MappingProxyType({}),
 ) -> Fitted:
     """Train with a loss of the released package.
+
+    Args:
+        loss: The class of the loss.
+        rows: The people to train on and to score.
+        statistic: A name in `worker.py`.
+        strength: The factor of the loss.
+        settings: Settings of the training.
+        seed: Of the network and the batches.
+        loss_options: Keywords of the class of the loss, instead of its defaults.
 
     Raises:
         ReleasedError: If its process ends with an error.
     """
     arrays = {**rows.train._asdict(), "test": rows.test.feat}
     order = {"loss": loss, "statistic": statistic, "strength": strength}
-    order |= {"seed": seed, **asdict(settings)}
+    order |= {"seed": seed, "loss_options": dict(loss_options), **asdict(settings)}
     found = _call(
         order,
         {name: x.numpy() for name, x in arrays.items()},

@@ -53,7 +53,8 @@ def make_loss(order: dict[str, Any]) -> Any:
     statistic = getattr(
         import_module("fairret.statistic"), STATISTICS[order["statistic"]]
     )
-    return getattr(import_module("fairret.loss"), order["loss"])(statistic())
+    loss = getattr(import_module("fairret.loss"), order["loss"])
+    return loss(statistic(), **order["loss_options"])
 
 
 def main() -> None:
