@@ -72,11 +72,15 @@ class Peer:
         self.failures += answer["failures"]
         return answer
 
-    def block(self, loss: str, statistic: str) -> Block:
-        """Give the block that times one of its losses."""
+    def block(self, loss: str, statistic: str, *, qdldl: bool = False) -> Block:
+        """Give the block that times one of its losses.
+
+        SCS factorises with QDLDL if asked, which was its default before version 3.3.
+        """
+        case = {"loss": loss, "statistic": statistic, "qdldl": qdldl}
 
         def block(repeats: int) -> list[float]:
-            answer = self._ask(loss=loss, statistic=statistic, repeats=repeats)
+            answer = self._ask(**case, repeats=repeats)
             seconds: list[float] = answer["seconds"]
             return seconds
 
@@ -84,6 +88,6 @@ class Peer:
 
     def residuals(self, loss: str, statistic: str) -> dict[str, list[float]]:
         """Residuals of its projections: the solver's answer, and what the loss uses."""
-        answer = self._ask(loss=loss, statistic=statistic)
+        answer = self._ask(loss=loss, statistic=statistic, qdldl=False)
         found: dict[str, list[float]] = answer["residuals"]
         return found

@@ -90,14 +90,15 @@ def main() -> None:
     warnings.simplefilter("ignore")  # ten steps of SCS: "solution may be inaccurate"
     folder, data = Path(sys.argv[1]).resolve(), load(Path(sys.argv[2]))
     losses, statistics = import_released(folder)
-    cases: dict[tuple[str, str], Case] = {}
+    cases: dict[tuple[str, str, bool], Case] = {}
     for line in sys.stdin:
         request = json.loads(line)
-        key = request["loss"], request["statistic"]
+        key = request["loss"], request["statistic"], request["qdldl"]
         printed = io.StringIO()
         with redirect_stdout(printed):  # stdout itself carries the answers
             if key not in cases:
-                loss = getattr(losses, key[0])(getattr(statistics, key[1])())
+                solver = {"use_indirect": False} if key[2] else {}
+                loss = getattr(losses, key[0])(getattr(statistics, key[1])(), **solver)
                 cases[key] = Case(loss, key[1], data)
             case = cases[key]
             answer: dict[str, object] = (

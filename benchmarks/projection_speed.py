@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import torch
-from measure import Block, block_of, interleave, median, ratio
+from measure import Block, Ratio, block_of, interleave, median, ratio
 from peer import Peer
 from report import Row, duration, verdict
 from residual import residual
@@ -82,6 +82,7 @@ def run(quick: bool) -> list[Row]:
                 _compare(peer, short, statistic, data, rounds[statistic])
                 for statistic, short in product(rounds, LOSSES)
             ]
+            rows += [_compare_qdldl(peer, short, data, 4) for short in LOSSES]
     return [*rows, _count(data)]
 
 
@@ -130,14 +131,36 @@ def _count(data: Batches) -> Row:
     )
 
 
-def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int) -> Row:
-    case = Case(LOSSES[short], statistic, data)
-    times = interleave(
-        {"ours": case.block(), "theirs": peer.block(LOSSES[short], statistic)},
+def _interleave(case: Case, theirs: Block, rounds: int) -> dict[str, list[list[float]]]:
+    return interleave(
+        {"ours": case.block(), "theirs": theirs},
         {"ours": 3 * BATCHES, "theirs": 2},
         rounds=rounds,
         warm_up=4,
     )
+
+
+def _compare_qdldl(peer: Peer, short: str, data: Batches, rounds: int) -> Row:
+    statistic = "PositiveRate"
+    theirs = peer.block(LOSSES[short], statistic, qdldl=True)
+    times = _interleave(Case(LOSSES[short], statistic, data), theirs, rounds)
+    return Row(
+        f"1 {short} projection, {statistic}, 0.1.3 with QDLDL",
+        duration(median(times["ours"])),
+        duration(median(times["theirs"])),
+        _times(ratio(times["theirs"], times["ours"])),
+        "–",
+        "–",
+    )
+
+
+def _times(faster: Ratio) -> str:
+    return f"{faster.value:.0f} × ({faster.low:.0f} to {faster.high:.0f})"
+
+
+def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int) -> Row:
+    case = Case(LOSSES[short], statistic, data)
+    times = _interleave(case, peer.block(LOSSES[short], statistic), rounds)
     faster = ratio(times["theirs"], times["ours"])
     ours = max(case.residuals())
     theirs = {k: max(v) for k, v in peer.residuals(LOSSES[short], statistic).items()}
@@ -151,7 +174,7 @@ def _compare(peer: Peer, short: str, statistic: str, data: Batches, rounds: int)
         f"{duration(median(times['ours']))}, residual {ours:.0e}",
         f"{duration(median(times['theirs']))}, residual {theirs['solver']:.0e} "
         f"({theirs['loss']:.0e} as used)",
-        f"{faster.value:.0f} × ({faster.low:.0f} to {faster.high:.0f})",
+        _times(faster),
         f"≥ {SPEED[short]:.0f} ×, ≤ {RESIDUAL:.0e}",
         verdict(missed),
     )
