@@ -65,14 +65,14 @@ LOOKS = {
     "Norm": Look("#56B4E9", "P", (0, (1.5, 1.5))),
     "JS": Look("#882255", "X", (0, (5, 1.5))),
     "SED": Look("#117733", "h", (0, (1.5, 1))),
-    "SmoothMax 0.1.3": Look("#44AA99", "P"),
+    "SmoothMax 0.1.3": Look("#44AA99", ">"),
     "KL 0.1.3": Look("#661100", "d"),
     "ExponentiatedGradient": Look("#332288", "<"),
     "OxonFair": Look("#AA4499", "p"),
     "Unfair trees": Look("#555555", "$\\bigstar$"),
 }
 VARIANTS = (">", "d", "H", "^")  # markers of further variants of a method
-SPARE = (Look("#999933", ">"), Look("#EE3377", "H"), Look("#6699CC", "$\\clubsuit$"))
+SPARE = (Look("#999933", "8"), Look("#EE3377", "H"), Look("#6699CC", "$\\clubsuit$"))
 
 
 def assign_looks(methods: Iterable[str]) -> dict[str, Look]:
