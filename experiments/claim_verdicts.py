@@ -34,20 +34,24 @@ class Verdicts(Tables):
         path = f"{part}/violation_beyond_chance/{statistic}/scores/all"
         return float(own[path].mean())
 
-    def decisions_beyond(
+    def seeds_beyond(
         self,
         dataset: str,
         method: str,
         statistic: str,
+        channel: str = "decisions",
         *,
         part: str = "train",
         table: str = "",
         strength: float | None = None,
     ) -> str:
-        """Count the seeds whose decisions are beyond chance, by default at the most."""
+        """Count the seeds in which a group is beyond chance.
+
+        Of the largest strength, if none is given.
+        """
         own = self._select(table, dataset, method, statistic)
         wanted = own["strength"].max() if strength is None else strength
-        path = f"{statistic}/decisions/{measured_traits(table)}"
+        path = f"{statistic}/{channel}/{measured_traits(table)}"
         chosen = own[own["strength"] == wanted]
         return _count(chosen[f"{part}/beyond_chance/{path}"])
 

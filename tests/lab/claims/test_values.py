@@ -1,5 +1,7 @@
 """Values at single strengths, run times and batches."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,14 +46,15 @@ def test_seeds_beyond_chance_are_counted_at_one_strength(numbers):
     found, data = numbers
     own = data[(data.dataset == "bank") & (data.method == "KL")]
     own = own[own.statistic == "ppv"]
-    columns = [f"{part}/beyond_chance/ppv/decisions/all" for part in ("train", "test")]
-    for column, part in zip(columns, ("train", "test"), strict=True):
-        for strength in (None, 1.0):
-            chosen = own[own.strength == (strength or own.strength.max())][column]
-            words = found.decisions_beyond(
-                "bank", "KL", "ppv", part=part, strength=strength
-            )
-            assert words == f"{(chosen == 1).sum()} of {len(chosen)}"
+    for channel, part, strength in product(
+        ("decisions", "scores"), ("train", "test"), (None, 1.0)
+    ):
+        chosen = own[own.strength == (strength or own.strength.max())]
+        verdicts = chosen[f"{part}/beyond_chance/ppv/{channel}/all"]
+        words = found.seeds_beyond(
+            *("bank", "KL", "ppv", channel), part=part, strength=strength
+        )
+        assert words == f"{(verdicts == 1).sum()} of {len(verdicts)}"
 
 
 def test_seeds_that_could_not_be_judged_do_not_count(claims, numbers, tmp_path):
@@ -60,7 +63,7 @@ def test_seeds_that_could_not_be_judged_do_not_count(claims, numbers, tmp_path):
     own = (data.dataset == "bank") & (data.method == "KL")
     data.loc[own, column] = data.seed[own].map({0: 1.0, 1: np.nan, 2: 0.0})
     data.to_parquet(tmp_path / "trade_offs.parquet")
-    words = claims.Numbers(tmp_path).decisions_beyond("bank", "KL", "ppv")
+    words = claims.Numbers(tmp_path).seeds_beyond("bank", "KL", "ppv")
     assert words == "1 of 2"
 
 

@@ -68,6 +68,10 @@ def test_tables_have_a_row_per_panel_and_method(numbers):
     assert len(rows) == 2 * 4 * 4  # datasets, notions, methods
     assert rows[0].startswith("| Bank, DP | SmoothMax | ")
     assert all(row.count("|") == 7 for row in rows)
+    place = ("bank", "pr", "SmoothMax", "AUROC, scores")
+    step, curve = found.vol(*place), found.vol(*place, curve=True)
+    assert step != curve
+    assert rows[0].split(" | ")[2] == f"{step}, {curve.split(' ±')[0]}"
     verdicts = found.verdict_table().splitlines()
     assert len(verdicts) == 2 * 4
     assert verdicts[0].startswith("| Bank, DP | 3 of 3 | ")
