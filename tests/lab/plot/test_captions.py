@@ -86,7 +86,7 @@ def test_marks_with_an_auroc_far_worse_are_left_out_and_named(tmp_path):
 
     figure = drawn(results(tmp_path, change))
     assert len(curves(figure.axes[0])["HSIC"].get_xdata()) == 1
-    assert "far worse than the rest, marks: HSIC 8." in read_caption(figure)
+    assert "far worse than the rest: 8 marks of HSIC." in read_caption(figure)
 
 
 def test_missing_methods_are_named(tmp_path):

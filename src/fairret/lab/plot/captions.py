@@ -106,8 +106,11 @@ def _left_out(shown: Sequence[TradeOff]) -> list[str]:
             f"Left out: {style.many(undefined, 'run')} with an undefined violation."
         )
     if excluded:
-        words = ", ".join(f"{label} {count}" for label, count in excluded.items())
-        lines.append(f"Left out for an AUROC far worse than the rest, marks: {words}.")
+        words = ", ".join(
+            f"{style.many(count, 'mark')} of {label}"
+            for label, count in excluded.items()
+        )
+        lines.append(f"Left out, with an AUROC far worse than the rest: {words}.")
     return lines
 
 
