@@ -38,11 +38,8 @@ def test_models_that_refuse_everyone_are_crossed_in_figures_of_decisions(tmp_pat
                 joined = curves(ax)["KL"].get_xydata()
                 assert len(joined) == 1  # the line skips the cross
                 assert not np.array_equal(joined, line.get_xydata())
-        told = (
-            "Crosses, not joined: 8 models of a seed that refuse everyone."
-            in read_caption(figure)
-        )
-        assert told == (channel == "decisions")
+        words = "Crosses: 8 single-seed models that refuse everyone."
+        assert (words in read_caption(figure)) == (channel == "decisions")
 
 
 def test_marks_that_are_undefined_in_half_of_the_seeds_are_left_out(tmp_path):
@@ -55,8 +52,8 @@ def test_marks_that_are_undefined_in_half_of_the_seeds_are_left_out(tmp_path):
     assert len(curves(figure.axes[0])["KL"].get_xydata()) == 1  # two seeds of three
     words = read_caption(figure)
     assert "Left out: 3 runs with an undefined violation." in words
-    assert "Left out: 1 mark with a violation in few seeds." in words
-    assert "few seeds" not in read_caption(one_panel(data))
+    assert "Left out: 1 mark whose violation is undefined in half of" in words
+    assert "half of" not in read_caption(one_panel(data))
 
 
 def test_caption_says_who_is_told_the_groups(tmp_path):
@@ -111,7 +108,7 @@ def test_panels_within_chance_are_named(tmp_path):
         return result | dict.fromkeys(names, 0.0)
 
     text = read_caption(drawn(results(tmp_path, change)))
-    assert "within chance on training and test rows: Bank EO." in text
+    assert "within chance on both training and test rows: Bank EO." in text
 
 
 def test_all_runs_failed_is_said(tmp_path):

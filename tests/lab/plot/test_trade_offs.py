@@ -117,7 +117,9 @@ def test_marks_within_chance_are_hollow(tmp_path):
         marks = curves(ax)["SmoothMax"].get_xydata()
         found = [bool((hollow == mark).all(1).any()) for mark in marks]
         assert found == [True, False, False]
-    assert "Filled marks are beyond chance in most seeds" in read_caption(figure)
+    assert "A mark is filled if, in most seeds, at least one group" in read_caption(
+        figure
+    )
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {"beyond chance", "within chance"} < {*labels}
 
@@ -132,7 +134,7 @@ def test_marks_without_a_verdict_are_grey_beside_those_with_one(tmp_path):
         grey = [x for x in ax.lines if x.get_label() == "_not_judged"]
         bank = ax.get_subplotspec().colspan.start == 0
         assert len(grey) == (len(curves(ax)) if bank else 0)
-    assert "Grey marks are not judged" in read_caption(figure)
+    assert "Pale grey marks are not judged" in read_caption(figure)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {"beyond chance", "within chance", "not judged"} < {*labels}
 
@@ -159,7 +161,7 @@ def test_violation_beyond_chance_has_a_figure(tmp_path):
         want = 0.5 * curves(one)["KL"].get_ydata()
         np.testing.assert_allclose(curves(other)["KL"].get_ydata(), want)
     assert beyond.axes[0].get_ylabel() == "DP beyond chance"
-    assert "of a typical group beyond chance of scores" in read_caption(beyond)
+    assert "Violation beyond chance of scores, for all traits" in read_caption(beyond)
 
 
 def test_other_fairrets_have_a_figure_of_their_own(tmp_path):

@@ -27,9 +27,9 @@ statistic that the row is for; Unfair, which is for all of them, shows that of p
 UTILITIES = ("test/auroc", "test/log_loss", "test/accuracy")
 HEADS = {"statistic": "notion", "label": "method"}
 VOLUMES = """\
-0: nothing gained over Unfair; 1: its utility without more violation than by chance.
-Mean over the seeds ± its standard error; each seed is compared with its own Unfair.
-–: no numbers, or on the test rows of a seed Unfair violates no more than by chance.
+0: nothing gained over Unfair; 1: its utility, with no more violation than the floor.
+Sum over the seeds of what is gained, over that of what can be, ± a standard error.
+–: no numbers, or nothing to gain: Unfair is below its floor in half of the seeds.
 ( ): on training and test rows, no group is beyond chance in most seeds of Unfair.
 marks: strengths that count; not those with an AUROC far below Unfair's. Models that
 refuse everyone do not count for decisions."""

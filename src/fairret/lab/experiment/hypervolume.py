@@ -93,19 +93,19 @@ def volumes(
 
     For each seed, the marks of a method are compared with the Unfair model of the same
     seed: its utility :math:`u_U`, its violation :math:`v_U` and its noise floor
-    :math:`f`, the violation expected by chance. Below :math:`f` no mark is fairer than
-    another, so marks count as :math:`(u, \max(v, f))`. Their area from the reference
-    point :math:`(u_0, v_U)`, where :math:`u_0` is the utility of a model without
-    features (:func:`worst_utility`), is what is gained in a seed, and
+    :math:`f`, the 95 % quantile of the largest violation by chance. Below :math:`f` no
+    mark is fairer than another, so marks count as :math:`(u, \max(v, f))`. Their area
+    from the reference point :math:`(u_0, v_U)`, where :math:`u_0` is the utility of a
+    model without features (:func:`worst_utility`), is what is gained in a seed, and
     :math:`(u_U - u_0)(v_U - f)` what is possible. A volume is the sum of the first over
     the sum of the second (:func:`seed_values`), over the seeds that Unfair and all
-    marks of the method have: 0 means no gain over Unfair, 1 its full utility without
-    more violation than by chance. `seeds` is their number. In a seed where Unfair is
+    marks of the method have: 0 means no gain over Unfair, 1 its full utility with no
+    more violation than :math:`f`. `seeds` is their number. In a seed where Unfair is
     not above :math:`f`, nothing can be gained; where this is so in half of them or
     more, there is no volume. A method with more strengths has more marks, so compare
-    grids of equal size, or the area below the curve that joins Unfair and the marks in
-    the order of their strengths (`curve`). Models that refuse everyone do not count for
-    decisions: they are fair only because they decide nothing.
+    grids of equal size, or the area that is dominated by the curve through Unfair and
+    the marks in the order of their strengths (`curve`). Models that refuse everyone do
+    not count for decisions: they are fair only because they decide nothing.
 
     Args:
         data: A row per run, from :func:`~fairret.lab.experiment.export.frame`.

@@ -85,7 +85,7 @@ class View:
         return self._column(self.measure, statistic)
 
     def floor(self, statistic: str) -> str:
-        """Name of the column of the violation expected by chance."""
+        """Name of the column of the noise floor."""
         return self._column("floor", statistic)
 
     def verdict(self, statistic: str) -> str:
@@ -103,7 +103,7 @@ class Mark(NamedTuple):
     x: Floats
     y: Floats
     auroc: Floats
-    floor: Floats  # the violation expected by chance; 0 where it is taken out
+    floor: Floats  # 95 % of fair models are below it; 0 where chance is taken out
     beyond: Floats  # 1 if a group is beyond chance, 0 if not, NaN if not judged
     refuses: Floats  # 1 if the model decides that nobody gets a yes, NaN if unknown
     seeds: tuple[int, ...]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LARGEST = {
     "violation": "Largest violation",
-    "violation_beyond_chance": "Violation of a typical group beyond chance",
+    "violation_beyond_chance": "Violation beyond chance",
 }
 PARTS = {"train": "training", "test": "test"}
 
@@ -47,10 +47,10 @@ def caption(
     )
     seeds = [len(m.x) for panel in shown for curve in panel.curves for m in curve.marks]
     lines = [
-        f"{LARGEST[view.measure]} of {view.channel} over {traits} of the "
-        f"{PARTS[view.part]} rows (n: {counts}). Each mark is a strength, joined in "
-        "their order, with the smallest and the largest written beside them; lower "
-        f"right is best; {style.mean_over(seeds)}{_ellipses(seeds)}.",
+        f"{LARGEST[view.measure]} of {view.channel}, for {traits}, on the "
+        f"{PARTS[view.part]} rows (n: {counts}). Each mark is one strength. Lines join "
+        "marks in the order of strength; the smallest and the largest are labelled. "
+        f"Lower right is best; {style.mean_over(seeds)}{_ellipses(seeds)}.",
         _verdicts(shown),
         _trainings(data, titles),
         _within_chance(panels, titles),
@@ -63,7 +63,7 @@ def caption(
     )
     if refusing and view.channel == "decisions":
         lines.append(
-            f"Crosses, not joined: {style.many(refusing, 'model')} of a seed that "
+            f"Crosses: {style.many(refusing, 'single-seed model')} that "
             f"{'refuses' if refusing == 1 else 'refuse'} everyone."
         )
     return [*lines, *_left_out(shown), *_about_methods(data, view, methods, shown)]
@@ -74,9 +74,12 @@ def hidden_marks(rare: int, beyond: int) -> list[str]:
     lines = []
     if rare:
         marks = style.many(rare, "mark")
-        lines.append(f"Left out: {marks} with a violation in few seeds.")
+        lines.append(
+            f"Left out: {marks} whose violation is undefined in half of the seeds or "
+            "more."
+        )
     if beyond:
-        lines.append(f"Arrows at an edge: {style.many(beyond, 'mark')} beyond.")
+        lines.append(f"Arrows: {style.many(beyond, 'mark')} outside the axes.")
     return lines
 
 
@@ -155,7 +158,9 @@ def _within_chance(panels: Panels, titles: Mapping[str, str]) -> str:
             found.setdefault(place, []).append(NOTIONS[name])
     words = "; ".join(f"{place} {', '.join(of)}" for place, of in found.items())
     return (
-        f"Unfair is within chance on training and test rows: {words}." if words else ""
+        f"Unfair is within chance on both training and test rows: {words}."
+        if words
+        else ""
     )
 
 
@@ -164,10 +169,11 @@ def _verdicts(shown: Sequence[TradeOff]) -> str:
         return "These runs did not record whether a violation is beyond chance."
     marks = [m for panel in shown for curve in panel.curves for m in curve.marks]
     some = any(mark.beyond_chance is None for mark in marks)
-    pale = " Grey marks are not judged: too few people, or runs without verdicts."
+    pale = " Pale grey marks are not judged: too few people, or runs without verdicts."
     return (
-        "Filled marks are beyond chance in most seeds: at least one group is, adjusted "
-        "for the number of groups. Hollow marks are not." + (pale if some else "")
+        "A mark is filled if, in most seeds, at least one group is beyond chance "
+        "(adjusted for the number of groups), and hollow otherwise."
+        + (pale if some else "")
     )
 
 

@@ -37,7 +37,7 @@ UTILITIES = {
     "auroc": "AUROC",
     "accuracy": "accuracy",
     "accuracy_at_base_rate": "accuracy at the base rate",
-    "log_loss": "log-loss (falling)",
+    "log_loss": "log-loss (reversed axis)",
 }
 MEASURES = {
     "violation": "violation",
