@@ -263,6 +263,24 @@ def hsic(h, s, sigma):
     return np.trace(K @ H @ L @ H) / n**2
 
 
+def ffb_prejudice_remover(h, group):
+    """The term of the benchmark FFB: the prejudice index as a sum over rows."""
+    total = 0.0
+    for score, own in zip(h, group, strict=True):
+        of_group, of_all = h[group == own].mean(), h.mean()
+        total += score * math.log(of_group / of_all)
+        total += (1 - score) * math.log((1 - of_group) / (1 - of_all))
+    return total
+
+
+def ffb_hsic(h, group):
+    """The term of the benchmark FFB: two kernels exp(-d^2), over (n - 1)^2."""
+    n = len(h)
+    centre = np.eye(n) - 1 / n
+    K, L = (np.exp(-(np.subtract.outer(x, x) ** 2)) for x in (h, group))
+    return np.trace(L @ centre @ K @ centre) / (n - 1) ** 2
+
+
 def adversary_gain(guess, s, weight=None):
     """Entropy of the groups' shares minus the cross-entropy of the guessed logits."""
     n, d = s.shape

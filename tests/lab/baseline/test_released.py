@@ -45,6 +45,16 @@ def test_install_is_announced_before_pip_starts(home, monkeypatch, caplog):
     assert (len(commands), caplog.text) == (2, "")
 
 
+def test_versions_are_those_in_its_folder(home):
+    assert released.packages() == {}
+    for name, version in (("scs", "3.9"), ("cvxpy", "0.1"), ("other", "7")):
+        info = home / f"{name}-{version}.dist-info"
+        info.mkdir(parents=True)
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        (info / "METADATA").write_text(text)
+    assert released.packages() == {"cvxpy": "0.1", "scs": "3.9"}
+
+
 def test_all_that_is_installed_is_pinned():
     def lines(path):
         text = Path(path).read_text()

@@ -1,10 +1,12 @@
 """Values against plain loops, and zero where the model tells nothing of the trait."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import reference
@@ -57,6 +59,21 @@ def test_hsic_equals_all_four_matrices(sens, sigma):
     expected = reference.hsic(BATCH.logit.sigmoid().numpy(), sens.numpy(), sigma)
     assert got == pytest.approx(expected, rel=1e-11)
     assert got > 1e-5
+
+
+def test_terms_of_the_benchmark_are_multiples_of_ours():
+    n = 400
+    rng = np.random.default_rng(0)
+    group = (rng.random(n) < 0.3).astype(float)
+    h = 1 / (1 + np.exp(-rng.normal(size=n) - 0.7 * group))
+    logit, sens = torch.logit(torch.tensor(h)), F.one_hot(torch.tensor(group).long())
+    ours = PRemoverLoss()(logit, sens).item()
+    theirs = reference.ffb_prejudice_remover(h, group)
+    assert theirs == pytest.approx(n * ours, rel=1e-10)
+    ours = HSICLoss(bandwidth=1 / math.sqrt(2))(logit, sens).item()
+    factor = (1 - 1 / math.e) * n**2 / (n - 1) ** 2
+    theirs = reference.ffb_hsic(h, group)
+    assert theirs == pytest.approx(factor * ours, rel=1e-10)
 
 
 @pytest.mark.parametrize("weight", [None, TWICE], ids=["", "weighted"])

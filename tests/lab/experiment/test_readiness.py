@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from fairret.errors import DataFileError, MissingExtraError, NameNotFoundError
 from fairret.lab.dataset import catalogue, load
 from fairret.lab.experiment import Progress, Store, run_missing
 from fairret.lab.experiment import work as module
+from fairret.lab.experiment.methods import METHODS
 from fairret.lab.experiment.work import MEASURED, _warm_up, work
 from fairret.training import Split, split_rows, warm_up
 from toy_work import instant, third_lacks_its_data, toy_run, toy_runs
@@ -136,6 +138,13 @@ def test_result_names_the_commit_and_the_versions_that_made_it():
     assert result["fairret"] == fairret.__version__
     if (Path(__file__).parents[3] / ".git").exists():
         assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", result["commit"])
+    assert "packages" not in result
+
+
+def test_result_names_the_versions_of_the_packages_of_its_method():
+    own = replace(METHODS["Norm"], packages=lambda: {"one": "1.2", "two": "3"})
+    with patch.dict(METHODS, {"Norm": own}):
+        assert work(toy_run()).result["packages"] == "one 1.2, two 3"
 
 
 def test_run_stores_verdicts_for_every_notion_channel_and_part():

@@ -10,7 +10,7 @@ import math
 import time
 import warnings
 from functools import lru_cache, partial
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,11 @@ class Fitted(NamedTuple):
     seconds: float
     epoch: int  # the one that was kept
     loss: float  # of the last epoch
+
+
+def versions(*names: str) -> dict[str, str]:
+    """Versions of installed packages."""
+    return {name: metadata.version(name) for name in names}
 
 
 def group_numbers(rows: Rows) -> np.ndarray[Any, np.dtype[np.int64]]:

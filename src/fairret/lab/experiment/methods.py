@@ -53,6 +53,7 @@ class Method:
         check: Checks for the packages that it needs, and raises
             :class:`~fairret.errors.MissingExtraError` if one is missing.
         fair: Whether it has a fairness term or bound, and so a strength.
+        packages: Gives the versions of the packages that its results depend on.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Method:
     ignores: tuple[str, ...] = ()
     check: Callable[[], object] | None = None
     fair: bool = True
+    packages: Callable[[], Mapping[str, str]] = dict
 
     @property
     def trains(self) -> bool:
@@ -123,7 +125,12 @@ def _baseline(make: Callable[..., Any], **options: Option) -> dict[str, Any]:
 
 def _released(loss: str, **loss_options: object) -> dict[str, Any]:
     fit = partial(released.train_released, loss, loss_options=loss_options)
-    return {"fit": fit, "ignores": _OUR_LOOP, "check": released.install}
+    return {
+        "fit": fit,
+        "ignores": _OUR_LOOP,
+        "check": released.install,
+        "packages": released.packages,
+    }
 
 
 _METHODS: Mapping[str, dict[str, Any]] = {
@@ -151,6 +158,7 @@ _METHODS: Mapping[str, dict[str, Any]] = {
         "statistics": ("pr", "tpr"),
         "ignores": _OUR_LOOP,
         "check": peers.check_fairlearn,
+        "packages": partial(peers.versions, "fairlearn", "scikit-learn"),
     },
     "Unfair trees": {
         "fit": peers.boosted_trees,
@@ -158,11 +166,13 @@ _METHODS: Mapping[str, dict[str, Any]] = {
         "fair": False,
         "ignores": _OUR_LOOP,
         "check": peers.check_sklearn,
+        "packages": partial(peers.versions, "scikit-learn"),
     },
     "OxonFair": {
         "fit": peers.oxonfair_thresholds,
         "single": True,
         "check": peers.check_oxonfair,
+        "packages": partial(peers.versions, "oxonfair"),
     },
 }
 METHODS = {name: Method(name, **how) for name, how in _METHODS.items()}

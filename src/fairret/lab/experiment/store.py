@@ -34,7 +34,8 @@ CREATE TABLE IF NOT EXISTS runs (
     reason TEXT                 -- why it failed
 ) STRICT
 """
-PROVENANCE = ("commit", "fairret", "torch", "numpy")  # texts among the numbers
+# texts among the numbers
+PROVENANCE = ("commit", "fairret", "torch", "numpy", "packages")
 COLUMNS = {"key", "run", "status", "owner", "seen", "seconds", "result", "reason"}
 SETTINGS = {  # the types of a run's settings in JSON
     **dict.fromkeys(("dataset", "method", "statistic", "traits"), str),

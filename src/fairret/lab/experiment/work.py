@@ -18,7 +18,6 @@ from fairret.lab.baseline.peers import Fitted
 from fairret.lab.dataset import Dataset, load
 from fairret.lab.experiment.grid import Run
 from fairret.lab.experiment.methods import METHODS, Task
-from fairret.lab.experiment.store import PROVENANCE
 from fairret.lab.plugins import (
     Plugin,
     PluginError,
@@ -158,6 +157,9 @@ def _work(run: Run) -> Outcome:
     traits = {"all": data.traits, "single": {data.single: data.traits[data.single]}}
     rows = _split(run.dataset, run.seed, run.training)
     result: dict[str, float | str] = {**provenance()}
+    versions = METHODS[run.method].packages()
+    if versions:
+        result["packages"] = ", ".join(f"{k} {v}" for k, v in versions.items())
     result |= {"epoch": float(done.epoch), "final_loss": done.loss}
     for part, prob in done.scores.items():
         people = getattr(rows, part)
@@ -171,8 +173,12 @@ def provenance() -> dict[str, str]:
     """Git commit of this package, if it is in a repository, and library versions."""
     tracked = _git("ls-files", "__init__.py")  # not if it is installed
     commit = tracked and _git("describe", "--always", "--dirty", "--abbrev=40")
-    versions = (commit, __version__, str(torch.__version__), np.__version__)
-    found = dict(zip(PROVENANCE, versions, strict=True))
+    found = {
+        "commit": commit,
+        "fairret": __version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+    }
     return {name: version for name, version in found.items() if version}
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -30,6 +31,7 @@ WORKER, REQUIREMENTS, CONSTRAINTS = (
     str(HERE / name) for name in ("worker.py", "requirements.txt", "constraints.txt")
 )
 HOME = "FAIRRET_PEERS"  # where such packages are installed
+SHOWN = ("fairret", "cvxpy", "scs", "scipy")
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 People: TypeAlias = tuple[Array, Array, Mapping[str, Array]]
 LOG = logging.getLogger(__name__)  # unless configured, warnings go to standard error
@@ -93,6 +95,13 @@ def install() -> None:
             f"{target} does. Delete it, and start again."
         )
     stamp.touch()
+
+
+def packages() -> dict[str, str]:
+    """Versions of the released package and of what its projections are solved with."""
+    found = metadata.distributions(path=[str(folder())])
+    there = {one.name: one.version for one in found}
+    return {name: there[name] for name in SHOWN if name in there}
 
 
 def train_released(
