@@ -1,9 +1,8 @@
-"""What the strengths of a method change, and what that costs."""
+"""What the strengths of a method change."""
 
-import math
 from collections.abc import Iterable
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from claim_tables import CHANCE, MAIN, Tables, measured_traits
 from claim_words import interval, sign
@@ -22,6 +21,15 @@ MEASURES = (  # channel, rows and measure of the table of effects
     ("decisions", "test", "violation"),
     ("auroc", "test", ""),
 )
+
+
+class Change(NamedTuple):
+    """Means over the seeds that have both values, and the paired difference."""
+
+    before: float
+    after: float
+    gap: Difference
+    every: int  # seeds of the strength, those without a value included
 
 
 class Changes(Tables):
@@ -78,7 +86,7 @@ class Changes(Tables):
     ) -> str:
         """Count the strengths, datasets and notions where a value rises."""
         found = [
-            self._change(dataset, method, statistic, channel, strength=one, **how)[2]
+            self._change(dataset, method, statistic, channel, strength=one, **how).gap
             for dataset, statistic in product(self._with_verdicts(), statistics)
             for one in dict.fromkeys(
                 self._select("", dataset, method, statistic)["strength"]
@@ -89,13 +97,13 @@ class Changes(Tables):
     def _changes(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
     ) -> list[Difference]:
-        """Changes by the largest strength, as far as they have an interval."""
+        """Changes by the largest strength that at least half of the seeds have."""
         found = [
-            self._change(dataset, method, statistic, channel, **how)[2]
+            self._change(dataset, method, statistic, channel, **how)
             for dataset in self._with_verdicts()
             for statistic in statistics
         ]
-        return [one for one in found if math.isfinite(one.low)]
+        return [one.gap for one in found if 2 * one.gap.seeds >= one.every]
 
     def effect_table(self, methods: Iterable[str], statistics: Iterable[str]) -> str:
         """Rows of what the largest strength does, in how many datasets and notions.
@@ -121,8 +129,9 @@ class Changes(Tables):
         self, dataset: str, method: str, statistic: str, channel: str, **how: Any
     ) -> str:
         """What a strength of a method changes against Unfair, in words."""
-        before, after, gap = self._change(dataset, method, statistic, channel, **how)
-        return f"{before:.3f} to {after:.3f}, {interval(gap, DIGITS)}"
+        one = self._change(dataset, method, statistic, channel, **how)
+        few = f" ({one.gap.seeds} seeds)" if one.gap.seeds < one.every else ""
+        return f"{one.before:.3f} to {one.after:.3f}, {interval(one.gap, DIGITS)}{few}"
 
     def _change(
         self,
@@ -134,35 +143,23 @@ class Changes(Tables):
         measure: str = CHANCE,
         table: str = "",
         strength: float | None = None,
-    ) -> tuple[float, float, Difference]:
-        """A value of Unfair and of a strength, and the paired difference.
+    ) -> Change:
+        """What a strength changes in the seeds in which both have a value.
 
-        Of the largest strength, if none is given.
+        Of the largest strength, if none is given. Decisions of models that refuse
+        everyone have none.
         """
         column = f"{part}/{measure}/{statistic}/{channel}/{measured_traits(table)}"
         if channel in ("auroc", "log_loss"):
             column = f"{part}/{channel}"
         unfair = self._select(table, dataset, UNFAIR, statistic)
-        unfair = unfair.set_index("seed")[column]
         own = self._select(table, dataset, method, statistic)
         wanted = own["strength"].max() if strength is None else strength
-        most = own[own["strength"] == wanted].set_index("seed")[column]
-        gaps = (most - unfair).dropna()
-        both = gaps.index
-        gap = paired_difference(gaps.tolist())
-        return float(unfair[both].mean()), float(most[both].mean()), gap
-
-    def cost_table(self, methods: Iterable[str], statistics: Iterable[str]) -> str:
-        """Rows of costs where Unfair is above its floor, a column per method."""
-        rows = []
-        for dataset, statistic in product(self._with_verdicts(), statistics):
-            y, floor = (
-                self._column("", statistic, f"{kind}scores", "test")
-                for kind in ("", "floor ")
-            )
-            unfair = self._select("", dataset, UNFAIR, statistic)[[y, floor]].mean()
-            if unfair[y] > unfair[floor]:
-                cells = [self.cost(dataset, statistic, one) for one in methods]
-                place = f"{DATASETS[dataset]}, {NOTIONS[statistic]}"
-                rows.append(f"| {place} | {' | '.join(cells)} |")
-        return "\n".join(rows)
+        most = own[own["strength"] == wanted]
+        before, after = (one.set_index("seed")[column] for one in (unfair, most))
+        if channel == "decisions":
+            after = after[most.set_index("seed")[f"{part}/positive_rate"] > 0]
+        gaps = (after - before).dropna()
+        both, gap = gaps.index, paired_difference(gaps.tolist())
+        values = float(before[both].mean()), float(after[both].mean())
+        return Change(*values, gap, len(most))

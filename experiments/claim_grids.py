@@ -41,6 +41,11 @@ class Grids(Tables):
             rows.append(f"| {' | '.join(cells)} | {other} |")
         return "\n".join(rows)
 
+    def coarse(self, table: str, *methods: str) -> str:
+        """Count the panels of some methods with a fall of more than a third."""
+        found = [fall for one in methods for fall, *_ in self._falls([table], one)]
+        return f"{sum(one > THIRD for one in found)} of {len(found)}"
+
     def unchecked(self) -> str:
         """List the panels of the main tables where no fall can be computed."""
         new = [table for table in MAIN if self.is_new(table)]

@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 from claim_changes import Changes
+from claim_costs import Costs
 from claim_grids import Grids
 from claim_tables import CHANCE, MAIN_DATASETS
 from claim_verdicts import Verdicts
 from claim_volumes import PAPERS_VIEW, Volumes
-from claim_words import interval, listed, sign, with_error
+from claim_words import interval, sign, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import (
@@ -24,7 +25,7 @@ from fairret.lab.experiment.hypervolume import VIEWS
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
 
-class Numbers(Volumes, Grids, Changes, Verdicts):
+class Numbers(Volumes, Grids, Changes, Costs, Verdicts):
     """Values, volumes and differences of the tables in a folder, by function.
 
     Args:
@@ -91,24 +92,6 @@ class Numbers(Volumes, Grids, Changes, Verdicts):
         if not signs:
             raise KeyError(f"no volumes of {first} and {others} in common")
         return signs
-
-    def large_gaps(
-        self,
-        first: str,
-        second: str,
-        least: float,
-        views: Iterable[str] = tuple(VIEWS),
-        **how: Any,
-    ) -> str:
-        """List the differences by intervals that are at least so large, in words."""
-        found: dict[str, list[str]] = {}
-        for dataset, statistic, view in product(MAIN_DATASETS, NOTIONS, [*views]):
-            gap = self._gap(dataset, statistic, first, second, view, **how)
-            if gap is not None and sign(gap) and abs(gap.mean) >= least:
-                place = f"{NOTIONS[statistic]} on {DATASETS[dataset]}"
-                words = view.replace(", ", " against ")
-                found.setdefault(place, []).append(f"{words} {interval(gap)}")
-        return "; ".join(f"{place}: {listed(own)}" for place, own in found.items())
 
     def count_table(
         self, pairs: Iterable[tuple[str, str]], notions: Iterable[str], **how: Any

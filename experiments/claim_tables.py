@@ -3,11 +3,11 @@
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from claim_words import interval, listed
 from train import ORDER, read_runs
 
+from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.differences import paired_difference
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.experiment.grid import REVISION
@@ -89,14 +89,19 @@ class Tables:
     ) -> str:
         """Mean over seeds, at one strength, or the "least" or "most" over strengths.
 
-        Or, by `how`, the "median" or the "min" over seeds.
+        Or at the "largest" strength; or, by `how`, the "median" or the "min" over
+        seeds.
         """
         own = self._select(table, dataset, method, statistic, variant)
         column = self._column(table, statistic, what, part)
         means = own.groupby("strength")[column].agg(how)
-        if isinstance(strength, str):
-            return f"{means.min() if strength == 'least' else means.max():.{digits}f}"
-        return f"{means.loc[strength]:.{digits}f}"
+        chosen = {
+            "least": means.min(),
+            "most": means.max(),
+            "largest": means.iloc[-1],
+        }
+        value = chosen[strength] if isinstance(strength, str) else means.loc[strength]
+        return f"{value:.{digits}f}"
 
     def _select(
         self, table: str, dataset: str, method: str, statistic: str, variant: str = ""
@@ -119,26 +124,6 @@ class Tables:
         if channel in CHANNELS:
             return f"{part}/{kind}/{statistic}/{channel}/{traits}"
         return f"{part}/{what}"
-
-    def cost(self, dataset: str, statistic: str, method: str) -> str:
-        """AUROC lost where the violation is the floor of Unfair, in words.
-
-        On the line between the last strength above the floor and the first below.
-        """
-        unfair = self._select("", dataset, UNFAIR, statistic)
-        own = self._select("", dataset, method, statistic)
-        floor = unfair[self._column("", statistic, "floor scores", "test")].mean()
-        column = self._column("", statistic, "scores", "test")
-        means = own.groupby("strength")[[column, "test/auroc"]].mean()
-        path = pd.concat([unfair[[column, "test/auroc"]].mean().to_frame().T, means])
-        lost = path["test/auroc"].iloc[0] - path["test/auroc"].to_numpy()
-        level = path[column].to_numpy()
-        below = int((level <= floor).argmax())
-        if level[below] > floor:
-            least = level.argmin()
-            return f"not reached: {level[least]:.3f} at a cost of {lost[least]:.3f}"
-        ends = [below, max(below - 1, 0)]
-        return f"{np.interp(floor, level[ends], lost[ends]):.3f}"
 
     def strengths(self, table: str, method: str) -> str:
         """List the strengths of a method, in words."""
@@ -180,14 +165,45 @@ class Tables:
         unfair = self._select("", dataset, UNFAIR, statistic)[column].mean()
         own = self._select("", dataset, method, statistic)
         least = own.groupby("strength")[column].mean().min()
-        return f"{100 * (1 - least / unfair):.0f} %"
+        return f"{100 * (1 - least / unfair):.0f} %".replace("-", "−")
 
     def rows(self, dataset: str) -> str:
         """Count the rows of a dataset, those of validation included."""
+        return f"{sum(self._rows(dataset).values()):,}"
+
+    def parts(self, dataset: str) -> str:
+        """Count the rows for training, validation (if any) and test, in words."""
+        found = self._rows(dataset).values()
+        return " / ".join(f"{count:,}" for count in found if count)
+
+    def largest(self, method: str) -> str:
+        """The largest strength of a method on most panels, and exceptions, in words."""
+        names = [name for name in MAIN if self.has(name)]
+        data = pd.concat([self.table(name) for name in names])
+        own = data[data["method"] == method]
+        most = own.groupby(["dataset", "statistic"], sort=False)["strength"].max()
+        usual = most.mode().iloc[0]
+        others = [
+            f"{strength:g} for {NOTIONS[statistic]} on {DATASETS[dataset]}"
+            for (dataset, statistic), strength in most.items()
+            if strength != usual
+        ]
+        return f"{usual:g}" + (f" ({listed(others)})" if others else "")
+
+    def _rows(self, dataset: str) -> dict[str, int]:
         own = self.table(usual_table(dataset))
         first = own[own["dataset"] == dataset].iloc[0]
-        parts = [f"{part}/rows" for part in ("train", "validation", "test")]
-        return f"{sum(first.get(part, 0) for part in parts):,.0f}"
+        parts = ("train", "validation", "test")
+        return {part: int(first.get(f"{part}/rows", 0)) for part in parts}
+
+    def commits(self) -> str:
+        """Count the commits that trained the runs, and name the versions, in words."""
+        tables = [self.table(name) for name in CONTENTS if self.has(name, "commit")]
+        data = pd.concat([one[["commit", "fairret", "torch"]] for one in tables])
+        versions = [
+            f"{name} {listed(sorted({*data[name]}))}" for name in ("fairret", "torch")
+        ]
+        return f"{data['commit'].nunique()} commits of {' with '.join(versions)}"
 
     def content_table(self) -> str:
         """Rows about the tables that there are: runs, revision and seeds."""

@@ -93,7 +93,9 @@ class Volumes(Tables):
         for dataset, statistic in dict.fromkeys(
             key[:2] for key in self.volumes(table, "violation")
         ):
-            cells = [self.vol(dataset, statistic, x, view, table) for x in methods]
+            cells = [
+                self.vol(dataset, statistic, x, view, table, both=True) for x in methods
+            ]
             if any(cell != "–" for cell in cells):
                 place = f"{DATASETS[dataset]}, {NOTIONS[statistic]}"
                 rows.append(f"| {place} | {' | '.join(cells)} |")

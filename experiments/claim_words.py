@@ -43,6 +43,11 @@ def clearly_more(larger: str, smaller: str, errors: float = 3.0) -> bool:
     return gap > errors * math.hypot(error(larger), error(smaller))
 
 
+def counts(words: str) -> list[int]:
+    """The whole numbers in words: [1, 2, 9] for "1 better and 2 worse of 9"."""
+    return [int(one) for one in re.findall(r"\d+", words)]
+
+
 def direction(words: str) -> int:
     """1 or -1 if a difference is in bold, by its sign, else 0."""
     found = re.search(r"\*\*(.*?)\*\*", words)
@@ -68,11 +73,12 @@ def holds(words: str, *conditions: bool) -> str:
     return words
 
 
-def with_error(value: float, error: float) -> str:
+def with_error(value: float, error: float, digits: int = DIGITS) -> str:
     """Value ± its standard error; a dash where it does not exist."""
     if not math.isfinite(value):
         return "–"
-    return f"{value:.2f} ± {error:.2f}" if math.isfinite(error) else f"{value:.2f}"
+    known = [value, error] if math.isfinite(error) else [value]
+    return " ± ".join(f"{one:.{digits}f}" for one in known)
 
 
 def interval(gap: Difference | None, digits: int = DIGITS) -> str:

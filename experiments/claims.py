@@ -17,6 +17,7 @@ import jinja2
 from claim_numbers import Numbers
 from claim_words import (
     clearly_more,
+    counts,
     direction,
     holds,
     last_number,
@@ -43,6 +44,7 @@ def render(template: str, numbers: Numbers) -> str:
     environment.globals |= {"holds": holds, "clearly_more": clearly_more}
     environment.filters |= {
         "number": number,
+        "counts": counts,
         "direction": direction,
         "share": share,
         "last_number": last_number,
@@ -56,6 +58,8 @@ def wrap(block: str) -> str:
     """Wrap a paragraph, or the items of a list; others are left alone."""
     if block.startswith(("|", "#", "!", "    ", "[sentence")):
         return block
+    if "|---" in block:
+        raise ValueError(f"A table must have empty lines around it: {block[:80]!r}")
     items = ["- " + item for item in block[2:].split("\n- ")]
     if not block.startswith("- "):
         items = [block]

@@ -72,6 +72,7 @@ def numbers(run):
             f"{part}/accuracy_at_base_rate": 0.84 + 0.003 * rng.normal(),
             f"{part}/log_loss": 0.3 + 0.02 * rng.random(),
             f"{part}/base_rate": 0.25,
+            f"{part}/positive_rate": 0.2,
             f"{part}/rows": ROWS[run.dataset] * (4 if part == "train" else 1),
         }
         for k, name in enumerate(NOTIONS):

@@ -1,6 +1,4 @@
-"""What the strengths change, and what that costs."""
-
-from itertools import pairwise
+"""What the strengths change."""
 
 import numpy as np
 import pandas as pd
@@ -9,41 +7,6 @@ import pytest
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import export
 from stored_runs import fill, write_file
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["SmoothMax", "HSIC", "KL"])
-def test_cost_is_where_the_violation_is_that_of_chance(numbers, method):
-    found, data = numbers
-    column, floor = "test/violation/pr/scores/all", 0.05
-    own = data[(data.dataset == "bank") & data.statistic.isin(["", "pr"])]
-    unfair = own[own.method == "Unfair"][[column, "test/auroc"]].mean()
-    means = own[own.method == method].groupby("strength")[[column, "test/auroc"]].mean()
-    path = [tuple(unfair), *map(tuple, means.to_numpy())]
-    (high, start), (low, end) = next(
-        (a, b) for a, b in pairwise(path) if a[0] > floor >= b[0]
-    )
-    share = (high - floor) / (high - low)
-    lost = unfair["test/auroc"] - start - share * (end - start)
-    assert found.cost("bank", "pr", method) == f"{lost:.3f}"
-    rows = found.cost_table(["KL", method], ["pr", "tpr"]).splitlines()
-    assert [row.split(" | ")[0] for row in rows] == [
-        *("| LawSchool, DP", "| LawSchool, EO", "| Bank, DP", "| Bank, EO")
-    ]
-    assert rows[2].endswith(f" | {lost:.3f} |")
-
-
-@pytest.mark.slow
-def test_cost_says_if_the_violation_stays_above_that_of_chance(
-    claims, numbers, tmp_path
-):
-    _, data = numbers
-    weak = data[(data.method != "KL") | (data.strength == 1)]
-    weak.to_parquet(tmp_path / "trade_offs.parquet")
-    words = claims.Numbers(tmp_path).cost("bank", "pr", "KL")
-    own = weak[(weak.dataset == "bank") & (weak.method == "KL")]
-    least = own[own.statistic == "pr"]["test/violation/pr/scores/all"].mean()
-    assert words.startswith(f"not reached: {least:.3f} at a cost of ")
 
 
 @pytest.mark.slow
@@ -134,3 +97,28 @@ def test_marks_that_are_lower_on_the_training_rows_are_counted(numbers):
                 every += 1
     assert found.count_lower("train", "test") == f"{2 * lower} of {2 * every}"
     assert 0.3 < lower / every < 0.7
+
+
+@pytest.mark.slow
+def test_decisions_of_models_that_refuse_everyone_do_not_count(
+    claims, numbers, tmp_path
+):
+    _, data = numbers
+    kl = (data.dataset == "bank") & (data.method == "KL") & (data.strength == 10)
+    data.loc[kl & (data.seed == 1), "train/positive_rate"] = 0.0
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    found = claims.Numbers(tmp_path)
+    column = "train/violation_beyond_chance/pr/decisions/all"
+    own = data[(data.dataset == "bank") & (data.seed != 1)]
+    own = own[own.statistic.isin(["", "pr"])]
+    means = own.groupby(["method", "strength"])[column].mean()
+    words = found.change("bank", "KL", "pr", "decisions")
+    start = f"{means['Unfair', 0.0]:.3f} to {means['KL', 10.0]:.3f}, "
+    assert words.startswith(start)
+    assert words.endswith(" (2 seeds)")
+    assert "seeds" not in found.change("bank", "KL", "pr", "scores")
+    assert found.count_changes("KL", "decisions", ["pr"], 1).endswith(" of 2")
+    data.loc[kl, "train/positive_rate"] = 0.0
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    found = claims.Numbers(tmp_path)
+    assert found.count_changes("KL", "decisions", ["pr"], 1).endswith(" of 1")

@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 LITERALS = {
+    "4,096",
     "0.00",
     "0.1.3",
     "0.001",

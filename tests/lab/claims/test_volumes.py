@@ -5,8 +5,6 @@ import re
 import pytest
 
 from fairret.lab.experiment.differences import compare_volumes
-from fairret.lab.experiment.hypervolume import VIEWS
-from fairret.lab.experiment.trade_off import NOTIONS
 
 
 @pytest.mark.slow
@@ -103,27 +101,3 @@ def test_panels_in_which_nothing_can_be_gained_are_named(claims, numbers, tmp_pa
     data.to_parquet(tmp_path / "trade_offs.parquet")
     words = claims.Numbers(tmp_path).without_volume()
     assert words == "LawSchool (DP) and Bank (EO, PP)"
-
-
-@pytest.mark.slow
-def test_large_differences_are_listed_with_their_panels(numbers):
-    found, _ = numbers
-    pair = ("SmoothMax", "KL")
-    assert found.large_gaps(*pair, 9.0) == ""
-    words = found.large_gaps(*pair, 0.0)
-    places = [
-        (name, notion, dataset, statistic)
-        for dataset, name in (("lawschool", "LawSchool"), ("bank", "Bank"))
-        for statistic, notion in NOTIONS.items()
-    ]
-    bold = [
-        (f"{notion} on {name}", found.gap(dataset, statistic, *pair, view))
-        for name, notion, dataset, statistic in places
-        for view in VIEWS
-    ]
-    bold = [(place, gap) for place, gap in bold if gap.startswith("**")]
-    assert len(bold) == words.count("**") / 2
-    assert bold
-    for place, gap in bold:
-        (own,) = (part for part in words.split("; ") if part.startswith(f"{place}: "))
-        assert gap in own

@@ -133,6 +133,25 @@ def test_models_that_refuse_everyone_do_not_count_for_decisions(tmp_path):
         assert shares == pytest.approx([1.0, left, 1.0])
 
 
+def test_undefined_violation_gains_nothing_in_its_seed(tmp_path):
+    """The other strengths of the seed still count: it is not left out."""
+
+    def change(run, result):
+        undefined = run.method == "KL" and run.strength == 10 and run.seed == 1
+        level = math.nan if undefined else 0.0 if run.strength == 10 else None
+        if level is None:
+            return result
+        return result | {k: level for k in result if "violation" in k}
+
+    unfair = {"auroc": 0.9, "accuracy": 0.85, "log_loss": 0.3, "violation": 0.4}
+    found = stored(tmp_path, {"Unfair": unfair, "KL": unfair}, change=change)
+    assert found
+    for one in found:
+        shares = [one.gains[seed].steps / one.gains[seed].possible for seed in range(3)]
+        assert shares == pytest.approx([1.0, 0.0, 1.0])
+        assert (one.seeds, one.value) == (3, pytest.approx(2 / 3))
+
+
 def test_volumes_beyond_chance_have_no_floor_and_need_their_column(tmp_path):
     def change(run, result):
         level = 0.3 if run.method == "Unfair" else 0.06

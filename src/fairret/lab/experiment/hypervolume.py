@@ -105,7 +105,8 @@ def volumes(
     more, there is no volume. A method with more strengths has more marks, so compare
     grids of equal size, or the area that is dominated by the curve through Unfair and
     the marks in the order of their strengths (`curve`). Models that refuse everyone do
-    not count for decisions: they are fair only because they decide nothing.
+    not count for decisions: they are fair only because they decide nothing. A model
+    whose violation is undefined adds nothing in its seed.
 
     Args:
         data: A row per run, from :func:`~fairret.lab.experiment.export.frame`.
@@ -239,12 +240,14 @@ def _gains(
 
 
 def _by_seed(mark: Mark, view: View) -> dict[int, tuple[float, float, float] | None]:
-    """Collect utility, violation and floor; None where nobody gets a yes."""
+    """Collect utility, violation and floor; None where a model does not count.
+
+    It does not if its violation is undefined, or if nobody gets a yes.
+    """
     columns = (mark.x.tolist(), mark.y.tolist(), mark.floor.tolist())
     found = dict(zip(mark.seeds, zip(*columns, strict=True), strict=True))
-    if view.channel != "decisions":
-        return {**found}
-    refusing = {
-        seed for seed, no in zip(mark.seeds, mark.refuses, strict=True) if no == 1
-    }
-    return {seed: None if seed in refusing else one for seed, one in found.items()}
+    out = {*mark.undefined}
+    if view.channel == "decisions":
+        refuses = zip(mark.seeds, mark.refuses, strict=True)
+        out |= {seed for seed, no in refuses if no == 1}
+    return {seed: None if seed in out else found[seed] for seed in {*found, *out}}

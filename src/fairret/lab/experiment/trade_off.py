@@ -107,6 +107,7 @@ class Mark(NamedTuple):
     beyond: Floats  # 1 if a group is beyond chance, 0 if not, NaN if not judged
     refuses: Floats  # 1 if the model decides that nobody gets a yes, NaN if unknown
     seeds: tuple[int, ...]
+    undefined: tuple[int, ...]  # seeds without a violation: no group can be compared
 
     @property
     def mean(self) -> tuple[float, float]:
@@ -184,14 +185,15 @@ def trade_off(
     done = own[own["status"] == "done"]
     columns = [view.x, view.y(statistic)]
     measured = set(columns) <= {*done.columns}
-    defined = done.dropna(subset=columns) if measured else done[:0]
-    kept, excluded = _exclude_marks(_curves(defined, view, statistic))
+    defined = int(done[columns].notna().all(axis=1).sum()) if measured else 0
+    curves = _curves(done, view, statistic) if defined else ()
+    kept, excluded = _exclude_marks(curves)
     parts = [replace(view, part="train"), replace(view, part="test")]
     return TradeOff(
         kept,
         all(_within_chance(unfair, part, statistic) for part in parts),
         failed=frozenset(own[own["status"] == "failed"]["key"]),
-        undefined=len(done) - len(defined),
+        undefined=len(done) - defined,
         excluded=excluded,
     )
 
@@ -233,11 +235,15 @@ def _curves(data: pd.DataFrame, view: View, statistic: str) -> tuple[Curve, ...]
                 _mark(float(strength), one, view, statistic)
                 for strength, one in own.sort_values("seed").groupby("strength")
             ]
-            curves.append(Curve(str(method), variants[str(options)], tuple(marks)))
+            some = tuple(mark for mark in marks if mark.seeds)
+            if some:
+                curves.append(Curve(str(method), variants[str(options)], some))
     return tuple(curves)
 
 
-def _mark(strength: float, runs: pd.DataFrame, view: View, statistic: str) -> Mark:
+def _mark(strength: float, done: pd.DataFrame, view: View, statistic: str) -> Mark:
+    defined = done[[view.x, view.y(statistic)]].notna().all(axis=1)
+    runs, others = done[defined], done[~defined]
     floor = _numbers(runs, view.floor(statistic))
     accepted = _numbers(runs, f"{view.part}/positive_rate")
     return Mark(
@@ -249,6 +255,7 @@ def _mark(strength: float, runs: pd.DataFrame, view: View, statistic: str) -> Ma
         _numbers(runs, view.verdict(statistic)),
         np.where(np.isnan(accepted), np.nan, accepted == 0),
         tuple(map(int, runs["seed"])),
+        tuple(map(int, others["seed"])),
     )
 
 
