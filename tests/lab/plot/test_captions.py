@@ -38,7 +38,7 @@ def test_models_that_refuse_everyone_are_crossed_in_figures_of_decisions(tmp_pat
                 joined = curves(ax)["KL"].get_xydata()
                 assert len(joined) == 1  # the line skips the cross
                 assert not np.array_equal(joined, line.get_xydata())
-        words = "Crosses: 8 single-seed models that refuse everyone."
+        words = "a model that refuses everyone, in 8 runs."
         assert (words in read_caption(figure)) == (channel == "decisions")
 
 
@@ -72,7 +72,7 @@ def test_failed_runs_are_left_out_and_counted(tmp_path):
     figure = drawn(results(tmp_path, change))
     text = read_caption(figure)
     assert "Left out: 4 failed runs." in text  # two datasets, two strengths
-    assert "mean over 2 to 3 seeds" in text
+    assert "mean over 3 seeds (2 for HSIC)" in text
     assert len(curves(figure.axes[0])["HSIC"].get_xdata()) == 2
 
 
@@ -89,6 +89,16 @@ def test_marks_with_an_auroc_far_worse_are_left_out_and_named(tmp_path):
 def test_missing_methods_are_named(tmp_path):
     figure = drawn(results(tmp_path))
     assert "Not in the store: PRemover, AdvDebias." in read_caption(figure)
+
+
+def test_datasets_and_methods_with_fewer_seeds_are_named(tmp_path):
+    data = results(tmp_path)
+    fewer = data[(data.dataset != "bank") | (data.seed < 2)]
+    assert "mean over 3 seeds (2 for Bank);" in read_caption(drawn(fewer))
+    fewer = fewer[(fewer.method != "HSIC") | (fewer.seed < 1)]
+    assert "mean over 3 seeds (2 for Bank, 1 for HSIC)" in read_caption(drawn(fewer))
+    odd = fewer[(fewer.method != "KL") | (fewer.strength < 10) | (fewer.seed < 2)]
+    assert "mean over 1 to 3 seeds" in read_caption(drawn(odd))
 
 
 def test_undefined_violations_are_left_out_and_counted(tmp_path):

@@ -32,7 +32,9 @@ def test_a_model_that_refuses_everyone_does_not_set_the_width(tmp_path, refuses)
     figure = one_panel(data, utility="accuracy", channel="decisions")
     low, _ = figure.axes[0].get_xlim()
     assert (low > 0.81) == refuses
-    assert ("Arrows: 1 mark outside the axes." in read_caption(figure)) == refuses
+    assert (
+        "crosses at an edge: 1 mark outside the axes." in read_caption(figure)
+    ) == refuses
     crosses = [x for x in figure.axes[0].lines if x.get_label() == "_beyond"]
     assert [x.get_marker() for x in crosses] == ["x"] * refuses
 
@@ -73,7 +75,7 @@ def test_a_single_far_curve_does_not_squash_a_panel(tmp_path, worse):
         assert arrow.get_marker() == rf"$\{points}arrow$"
         assert ax.get_ylim()[1] < 5
         assert ax.get_xlim()[0] > 0.8
-    assert "Arrows: 8 marks outside the axes." in read_caption(figure)
+    assert "crosses at an edge: 8 marks outside the axes." in read_caption(figure)
 
 
 def test_a_costly_mark_that_is_fairer_than_all_others_is_inside(tmp_path):

@@ -101,8 +101,8 @@ def draw_batches(unfair: UnfairScores) -> Figure:
             f"{unfair.title} without one: {style.spaced(len(unfair.h))} test rows in "
             f"batches of each size, against all at once ({' and '.join(levels)}). A "
             "group that is absent from a batch counts as fair in it. The memory is "
-            f"that of the loss, `memory={MEMORY}`, here from the first batch on, while "
-            "the multipliers of KL are still on their way from zero.",
+            f"that of the loss ({MEMORY} rows), here from the first batch on, before "
+            "the multipliers of KL have converged.",
         ]
         style.set_caption(figure, lines)
     return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairret.lab.experiment.trade_off import (
@@ -45,12 +45,13 @@ def caption(
     counts = ", ".join(
         f"{title} {style.spaced(sizes[d])}" for d, title in titles.items()
     )
-    seeds = [len(m.x) for panel in shown for curve in panel.curves for m in curve.marks]
+    seeds = _seeds(panels)
     lines = [
         f"{LARGEST[view.measure]} of {view.channel}, for {traits}, on the "
         f"{PARTS[view.part]} rows (n: {counts}). Each mark is one strength. Lines join "
         "marks in the order of strength; the smallest and the largest are labelled. "
-        f"Lower right is best; {style.mean_over(seeds)}{_ellipses(seeds)}.",
+        f"Lower right is best; {_mean_over(seeds, titles)}"
+        f"{_ellipses([*seeds.values()])}.",
         _verdicts(shown),
         _trainings(data, titles),
         _within_chance(panels, titles),
@@ -63,10 +64,48 @@ def caption(
     )
     if refusing and view.channel == "decisions":
         lines.append(
-            f"Crosses: {style.many(refusing, 'single-seed model')} that "
-            f"{'refuses' if refusing == 1 else 'refuse'} everyone."
+            f"Crosses: strengths with a model that refuses everyone, in "
+            f"{style.many(refusing, 'run')}."
         )
     return [*lines, *_left_out(shown), *_about_methods(data, view, methods, shown)]
+
+
+def _seeds(panels: Panels) -> dict[tuple[str, str, str, float], int]:
+    """Count the seeds of each mark: by dataset, notion, curve and strength."""
+    return {
+        (dataset, name, curve.label, mark.strength): len(mark.x)
+        for (dataset, _, name), panel in panels.items()
+        for curve in panel.curves
+        for mark in curve.marks
+    }
+
+
+def _mean_over(
+    seeds: Mapping[tuple[str, str, str, float], int], titles: Mapping[str, str]
+) -> str:
+    """Name the largest number of seeds, and datasets and methods that have fewer."""
+    most = max(seeds.values())
+    by_dataset = _most((titles[dataset], n) for (dataset, *_), n in seeds.items())
+    by_label = _most((label, n) for (_, _, label, _), n in seeds.items())
+    few = {key: n for key, n in (by_dataset | by_label).items() if n < most}
+    told = {
+        (dataset, name, label, strength): min(
+            by_dataset[titles[dataset]], by_label[label]
+        )
+        for dataset, name, label, strength in seeds
+    }
+    if told != seeds or not few:  # a few runs are missing, or none
+        return style.mean_over([*seeds.values()])
+    words = ", ".join(f"{count} for {key}" for key, count in few.items())
+    return f"{style.mean_over([most])} ({words})"
+
+
+def _most(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The largest count of each name."""
+    found: dict[str, int] = {}
+    for name, count in counts:
+        found[name] = max(count, found.get(name, 0))
+    return found
 
 
 def hidden_marks(rare: int, beyond: int) -> list[str]:
@@ -79,7 +118,10 @@ def hidden_marks(rare: int, beyond: int) -> list[str]:
             "more."
         )
     if beyond:
-        lines.append(f"Arrows: {style.many(beyond, 'mark')} outside the axes.")
+        lines.append(
+            f"Arrows or crosses at an edge: {style.many(beyond, 'mark')} outside the "
+            "axes."
+        )
     return lines
 
 

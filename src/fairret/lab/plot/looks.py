@@ -81,5 +81,5 @@ def legend_handles(
         if any(mark.beyond_chance is None for mark in marks):
             handles.append(legend_line("not judged", **(usual | PALE)))
     if decisions and any(map(refuses, marks)):
-        handles.append(legend_line("refuses everyone", **(usual | CROSS)))
+        handles.append(legend_line("refuses everyone in a seed", **(usual | CROSS)))
     return handles

@@ -37,6 +37,13 @@ DIVERGENCES = {"KL": "kl", "JS": "js", "SED": "sed"}
 WIDTHS = {"SmoothMax": 4.5, "Norm": 2.6}  # they coincide, and SED with them
 TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 GRID = np.linspace(0, 1, 401)
+MEASURES = {
+    "pr": "positive rate",
+    "tpr": "true positive rate",
+    "ppv": "precision",
+    "fn_fp": "ratio of false negatives to false positives",
+}
+"""Names of the paper's statistics."""
 
 
 class Group(NamedTuple):
@@ -196,7 +203,8 @@ def _draw_density(ax: Axes, unfair: UnfairScores, group: Group) -> list[object]:
     ax.fill_between(GRID, curve, color="0.85", lw=0)
     lines = ax.plot(GRID, curve, color="0.25", lw=1.6, label="h")
     ax.set_xlim(0, 1)
-    ax.set_title(f"{group.name}: γ = {group.gamma:.3f}, n = {style.spaced(len(h))}")
+    name = group.name.partition("=")[2] or group.name
+    ax.set_title(f"{name}: γ = {group.gamma:.3f}, n = {style.spaced(len(h))}")
     return list(lines)
 
 
@@ -206,7 +214,9 @@ def _notion(unfair: UnfairScores) -> str:
 
 def _setting(unfair: UnfairScores) -> str:
     overall = compute_gamma(unfair, torch.ones_like(unfair.h))
+    of = MEASURES.get(unfair.statistic, f"statistic `{unfair.statistic}`")
     return (
         f"h was trained on {unfair.title} without a fairret; "
-        f"{style.spaced(len(unfair.h))} test rows, overall γ = {overall:.3f}."
+        f"{style.spaced(len(unfair.h))} test rows. γ is the {of} of the scores: "
+        f"{overall:.3f} overall."
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DPI = 300
 FONT = 8  # points, where a figure is shown at its own size: none is wider than WIDTH
-WIDTH = 9.6  # inches: the text of a page in landscape, or 920 pixels on a screen
+WIDTH = 9.6  # inches: 920 pixels on a screen; on paper, the tallest need 80 %
 SETTINGS = {
     "font.size": FONT,
     "axes.titlesize": FONT + 1,
@@ -63,16 +63,20 @@ LOOKS = {
     "HSIC": Look("#CC79A7", "D"),
     "AdvDebias": Look("#E69F00", "v"),
     "Norm": Look("#56B4E9", "P", (0, (1.5, 1.5))),
-    "JS": Look("#882255", "X", (0, (5, 1.5))),
+    "JS": Look("#882255", "8", (0, (5, 1.5))),
     "SED": Look("#117733", "h", (0, (1.5, 1))),
     "SmoothMax 0.1.3": Look("#44AA99", ">"),
     "KL 0.1.3": Look("#661100", "d"),
     "ExponentiatedGradient": Look("#332288", "<"),
     "OxonFair": Look("#AA4499", "p"),
-    "Unfair trees": Look("#555555", "$\\bigstar$"),
+    "Unfair trees": Look("#8877BB", "$\\bigstar$"),
 }
 VARIANTS = (">", "d", "H", "^")  # markers of further variants of a method
-SPARE = (Look("#999933", "8"), Look("#EE3377", "H"), Look("#6699CC", "$\\clubsuit$"))
+SPARE = (
+    Look("#999933", "$\\spadesuit$"),
+    Look("#EE3377", "H"),
+    Look("#6699CC", "$\\clubsuit$"),
+)
 
 
 def assign_looks(methods: Iterable[str]) -> dict[str, Look]:
