@@ -63,18 +63,18 @@ LOOKS = {
     "HSIC": Look("#CC79A7", "D"),
     "AdvDebias": Look("#E69F00", "v"),
     "Norm": Look("#56B4E9", "P", (0, (1.5, 1.5))),
-    "JS": Look("#882255", "8", (0, (5, 1.5))),
+    "JS": Look("#882255", "<", (0, (5, 1.5))),
     "SED": Look("#117733", "h", (0, (1.5, 1))),
     "SmoothMax 0.1.3": Look("#44AA99", ">"),
-    "KL 0.1.3": Look("#661100", "d"),
-    "ExponentiatedGradient": Look("#332288", "<"),
-    "OxonFair": Look("#AA4499", "p"),
+    "KL 0.1.3": Look("#661100", "p"),
+    "ExponentiatedGradient": Look("#332288", "d"),
+    "OxonFair": Look("#AA4499", "H"),
     "Unfair trees": Look("#8877BB", "$\\bigstar$"),
 }
 VARIANTS = (">", "d", "H", "^")  # markers of further variants of a method
 SPARE = (
     Look("#999933", "$\\spadesuit$"),
-    Look("#EE3377", "H"),
+    Look("#EE3377", "8"),
     Look("#6699CC", "$\\clubsuit$"),
 )
 
