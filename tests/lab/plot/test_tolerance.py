@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from fairret.lab.plot.style import NoResultsError, read_caption
+from fairret.lab.plot.style import WIDTH, NoResultsError, read_caption
 from fairret.lab.plot.tolerance import draw, draw_one
 
 
@@ -60,14 +60,26 @@ def test_small_gains_are_not_magnified():
 def test_violations_far_apart_are_on_a_log_scale():
     (ax,) = draw_one(DATA, "all").axes
     assert ax.get_yscale() == "log"
+    assert "log scale" in [text.get_text() for text in ax.texts]
     assert ax.get_ylabel() == "TE violation"
+
+
+def test_text_has_eight_points_at_the_width_of_a_page():
+    traits = {"lawschool": "race", "bank": "marital", "acsincome": "sex"}
+    people = [{"dataset": key, "traits": value} for key, value in traits.items()]
+    rows = [row("OxonFair", 0.1, 0.1, 0.8) | one for one in people]
+    figure = draw_one(pd.DataFrame(rows), "one")
+    assert figure.get_figwidth() <= WIDTH
+    texts = [text for ax in figure.axes for text in ax.texts]
+    assert [text.get_text() for text in texts] == ["race", "marital status", "sex"]
+    assert min(text.get_fontsize() for text in texts) >= 8
 
 
 def test_caption_and_legend_say_what_is_shown():
     figure = draw_one(DATA, "one")
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["trees, no tolerance", "blind boosting", "ThresholdOptimizer"]
-    assert "one trait, named at the right" in read_caption(figure)
+    assert "one trait, named in each panel" in read_caption(figure)
     assert "mean over 1 to 2 seeds" in read_caption(figure)
     assert "0.2, 0.1, joined in their order" in read_caption(figure)
 

@@ -106,6 +106,11 @@ def set_scale(ax: Axes, marks: Sequence[Mark]) -> None:
         ax.set_yscale("log")
         ax.set_ylim(least / 1.2, 1.2 * high)
     set_steps(ax.yaxis, least / 1.2, 1.2 * high)
+    note_log_scale(ax)
+
+
+def note_log_scale(ax: Axes) -> None:
+    """Mark a panel whose violations are on another scale than those of others."""
     ax.text(
         *(0.02, 0.98, "log scale"),
         transform=ax.transAxes,

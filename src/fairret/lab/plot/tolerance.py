@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairret.lab.dataset import TITLES
 from fairret.lab.experiment.trade_off import NOTIONS
 from fairret.lab.plot import style
+from fairret.lab.plot.scale import WIDE, note_log_scale
 from fairret.lab.tolerance.people import ALL, COMPARED, TREE_ROWS
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDE = 15.0  # largest over smallest violation from which a scale is logarithmic
+HEIGHT = 1.85  # inches per row of panels
 LEAST_SPAN = 0.04  # of accuracy in a panel: less than 0.005 is noise
 INFORMED = (0, (4, 2))  # dashes of methods that decide with the trait
 LOOKS = {
@@ -37,6 +38,7 @@ LABELS = {
     "network": "network, no tolerance",
     "grid": "grid of fairrets",
 }
+TRAITS = {"marital": "marital status"}  # columns whose names are short
 FILES = {"one": "tolerance_peers", ALL: "tolerance"}
 
 
@@ -77,7 +79,8 @@ def draw_one(data: pd.DataFrame, which: str) -> Figure:
     panels = _panels(data, which)
     datasets = list(dict.fromkeys(one.dataset for one in panels))
     notions = [n for n in NOTIONS if any(one.notion == n for one in panels)]
-    size = (max(6.4, 3.1 * len(datasets) + 0.5), 2.2 * len(notions) + 1.7)
+    width = min(style.WIDTH, max(6.4, 2.9 * len(datasets) + 0.5))
+    size = (width, HEIGHT * len(notions) + 3)  # enough to lay it out
     shown: set[str] = set()
     with style.canvas(len(notions), len(datasets), size) as (figure, grid):
         for i, notion in enumerate(notions):
@@ -86,7 +89,7 @@ def draw_one(data: pd.DataFrame, which: str) -> Figure:
                 if own:
                     shown |= _draw_panel(grid[i, j], data, own[0])
                     if which != ALL:
-                        grid[i, j].set_title(own[0].traits, fontsize=8, loc="right")
+                        _name_trait(grid[i, j], own[0].traits)
                 else:
                     grid[i, j].set_axis_off()
             grid[i, 0].set_ylabel(f"{NOTIONS[notion]} violation")
@@ -95,7 +98,14 @@ def draw_one(data: pd.DataFrame, which: str) -> Figure:
             grid[-1, j].set_xlabel("accuracy")
         style.set_legend(figure, [_handle(name) for name in LOOKS if name in shown])
         style.set_caption(figure, _caption(data, datasets, which))
+        style.set_height(figure, HEIGHT * len(notions))
     return figure
+
+
+def _name_trait(ax: Axes, trait: str) -> None:
+    """Write the trait of a panel into its lower left corner."""
+    words = TRAITS.get(trait, trait)
+    ax.text(*(0.02, 0.02, words), transform=ax.transAxes, style="italic")
 
 
 def _panels(data: pd.DataFrame, which: str) -> list[Panel]:
@@ -155,6 +165,7 @@ def _set_scales(ax: Axes, levels: Sequence[float]) -> None:
     if min(levels) > 0 and max(levels) > WIDE * min(levels):
         ax.set_yscale("log")
         style.set_steps(ax.yaxis, *ax.get_ylim())
+        note_log_scale(ax)
     else:
         ax.set_ylim(0, 1.08 * max(levels))
     low, high = ax.get_xlim()
@@ -181,7 +192,7 @@ def _caption(data: pd.DataFrame, datasets: Sequence[str], which: str) -> list[st
     seeds = own.groupby(["dataset", "method"])["seed"].nunique().tolist()
     limits = sorted({t for t in own["tolerance"] if math.isfinite(t)}, reverse=True)
     bars = ", bars: standard errors" if max(seeds) > 1 else ""
-    traits = "all traits at once" if which == ALL else "one trait, named at the right"
+    traits = "all traits at once" if which == ALL else "one trait, named in each panel"
     return [
         f"Decisions on the test rows, for {traits}: the largest violation and the "
         f"accuracy, {style.mean_over(seeds)}{bars}.",
