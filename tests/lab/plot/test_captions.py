@@ -118,7 +118,8 @@ def test_panels_within_chance_are_named(tmp_path):
         return result | dict.fromkeys(names, 0.0)
 
     text = read_caption(drawn(results(tmp_path, change)))
-    assert "within chance on both training and test rows: Bank EO." in text
+    words = "beyond chance in at most half of the seeds, on training and on test rows"
+    assert f"{words}: Bank EO." in text
 
 
 def test_all_runs_failed_is_said(tmp_path):

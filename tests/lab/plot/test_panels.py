@@ -8,8 +8,14 @@ from matplotlib.text import Text
 
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import frame
-from fairret.lab.experiment.trade_off import MixedRowsError, View, name_variants
+from fairret.lab.experiment.trade_off import (
+    Curve,
+    MixedRowsError,
+    View,
+    name_variants,
+)
 from fairret.lab.plot import style
+from fairret.lab.plot.looks import styled
 from fairret.lab.plot.style import (
     LOOKS,
     SPARE,
@@ -82,6 +88,18 @@ def test_options_and_settings_are_named_in_words():
         "no early stopping, no validation rows",
         "patience of 10, validation share 0.2",
     ]
+
+
+def test_variants_of_a_method_differ_in_colour_marker_and_line():
+    one = Curve("HSIC", "", ())
+    looks = [(own, line) for _, own, line in styled([one] * 4, LOOKS)]
+    assert looks[0] == (LOOKS["HSIC"], "-")
+    assert [own.colour for own, _ in looks] == [
+        *("#CC79A7", "#854F6D"),
+        *("#563347", "#38212E"),
+    ]
+    assert len({own.marker for own, _ in looks}) == 4
+    assert len({line for _, line in looks}) == 4
 
 
 def test_ways_to_train_are_rows_and_datasets_columns(tmp_path):

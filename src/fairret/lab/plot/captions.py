@@ -200,7 +200,8 @@ def _within_chance(panels: Panels, titles: Mapping[str, str]) -> str:
             found.setdefault(place, []).append(NOTIONS[name])
     words = "; ".join(f"{place} {', '.join(of)}" for place, of in found.items())
     return (
-        f"Unfair is within chance on both training and test rows: {words}."
+        "Unfair is beyond chance in at most half of the seeds, on training and on test "
+        f"rows: {words}."
         if words
         else ""
     )

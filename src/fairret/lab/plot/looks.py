@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairret.lab.experiment.trade_off import UNFAIR, Curve, Mark, TradeOff
-from fairret.lab.plot.style import VARIANTS, Look, legend_line
+from fairret.lab.plot.style import VARIANTS, Look, darker, legend_line
 
 STYLES = ("-", "--", ":", "-.")
 GREY = "0.45"
@@ -19,13 +19,14 @@ CROSS: dict[str, Any] = {"marker": "x", "markersize": 7, "zorder": 5}
 def styled(
     curves: Sequence[Curve], looks: Mapping[str, Look]
 ) -> list[tuple[Curve, Look, str]]:
-    """Give every curve a look and a line; variants of a method differ in both."""
+    """Give every curve a look and a line; variants of a method differ in all."""
     count: Counter[str] = Counter()
     found = []
     for curve in curves:
         look, number = looks[curve.method], count[curve.method]
         if number:
-            look = look._replace(marker=VARIANTS[(number - 1) % len(VARIANTS)])
+            marker = VARIANTS[(number - 1) % len(VARIANTS)]
+            look = look._replace(marker=marker, colour=darker(look.colour, number))
         found.append((curve, look, STYLES[number % len(STYLES)]))
         count[curve.method] += 1
     return found

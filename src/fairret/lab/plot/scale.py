@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 WIDE = 15.0  # largest over smallest mark from which a scale is logarithmic
 OVERSHOOT = 1.4  # of an ellipse above the highest mark, at most
 NEAR_ZERO = 0.5  # a scale starts at 0 if the lowest mark is below this share of it
-HIGH, FAR, FEW = 3.0, 5.0, 0.15  # outliers: times the median, and their share
-SQUASHED = 2.0  # times the width that the other marks need
+HIGH, FAR, FEW = 2.5, 5.0, 0.15  # outliers: times the median, and their share
+SQUASHED = 1.8  # times the width that the other marks need
 
 
 def without_outliers(compared: TradeOff, decisions: bool, falling: bool) -> list[Mark]:
     """Leave out a few marks far above the others, or far from Unfair in utility.
 
-    A violation is far if it is above that of Unfair, and above three times the median
-    of all marks. A utility is far if the loss against Unfair is above five times the
+    A violation is far if it is above that of Unfair, and above 2.5 times the median of
+    all marks. A utility is far if the loss against Unfair is above five times the
     median change, another mark is better in both or the model refuses everyone, and
-    the others need less than half of the width without it. If more than 15 % of the
-    marks are far, they are no outliers.
+    the width with it is more than 1.8 times the width without it. If more than 15 % of
+    the marks are far, they are no outliers.
     """
     marks = [mark for curve in compared.curves for mark in curve.marks]
     if compared.unfair is None:

@@ -72,6 +72,7 @@ LOOKS = {
     "Unfair trees": Look("#8877BB", "$\\bigstar$"),
 }
 VARIANTS = (">", "d", "H", "^")  # markers of further variants of a method
+DARKER = 0.65  # of the brightness of the variant before
 SPARE = (
     Look("#999933", "$\\spadesuit$"),
     Look("#EE3377", "8"),
@@ -83,6 +84,12 @@ def assign_looks(methods: Iterable[str]) -> dict[str, Look]:
     """Give each method its look; those of plugins get the spare ones in turn."""
     spare = cycle(SPARE)
     return {name: LOOKS.get(name) or next(spare) for name in dict.fromkeys(methods)}
+
+
+def darker(colour: str, steps: int) -> str:
+    """Darken a colour such as "#CC79A7"."""
+    levels = [int(colour[i : i + 2], 16) * DARKER**steps for i in (1, 3, 5)]
+    return "#" + "".join(f"{level:02X}" for level in map(round, levels))
 
 
 def dataset_title(dataset: str, test_rows: int | None) -> str:
