@@ -64,8 +64,8 @@ def draw_ellipse(ax: Axes, mark: Mark, colour: str) -> None:
         outline[:, 1] = outline[:, 1].clip(min=ax.get_ylim()[0] / 10)
     patch = patches.Polygon(
         outline,
-        facecolor=colours.to_rgba(colour, 0.06),
-        edgecolor=colours.to_rgba(colour, 0.3),  # two seeds make a line
+        facecolor=colours.to_rgba(colour, 0.03),
+        edgecolor=colours.to_rgba(colour, 0.2),  # two seeds make a line
         lw=0.5,
         zorder=2,
     )
