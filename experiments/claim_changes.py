@@ -12,6 +12,7 @@ from fairret.lab.experiment.differences import Difference, paired_difference
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
 DIRECT = ("scores", "decisions")
+PLAIN = ("auroc", "log_loss", "accuracy", "positive_rate")  # no violation
 DIGITS = 3
 MEASURES = (  # channel, rows and measure of the table of effects
     ("scores", "train", CHANCE),
@@ -36,16 +37,26 @@ class Changes(Tables):
     """Differences to Unfair of the same seed."""
 
     def change_table(self, method: str, statistics: Iterable[str]) -> str:
-        """Rows of what the largest strength changes, one per dataset."""
-        rows = []
+        """Rows of what the largest strength changes, one per dataset.
+
+        Three columns per notion: scores, decisions and the share of people accepted.
+        """
+        statistics, rows = [*statistics], []
         for dataset in self._with_verdicts():
             cells = [
                 self.change(dataset, method, statistic, channel)
+                if channel in DIRECT
+                else self.accepted(dataset, method, statistic)
                 for statistic in statistics
-                for channel in DIRECT
+                for channel in (*DIRECT, "")
             ]
             rows.append(f"| {DATASETS[dataset]} | {' | '.join(cells)} |")
         return "\n".join(rows)
+
+    def accepted(self, dataset: str, method: str, statistic: str) -> str:
+        """Share of people that Unfair and the largest strength accept, in words."""
+        one = self._change(dataset, method, statistic, "positive_rate")
+        return f"{one.before:.3f} to {one.after:.3f}"
 
     def count_changes(
         self,
@@ -128,7 +139,10 @@ class Changes(Tables):
     def change(
         self, dataset: str, method: str, statistic: str, channel: str, **how: Any
     ) -> str:
-        """What a strength of a method changes against Unfair, in words."""
+        """What a strength of a method changes against Unfair, in words.
+
+        Or `against` another method without a fairness term.
+        """
         one = self._change(dataset, method, statistic, channel, **how)
         few = f" ({one.gap.seeds} seeds)" if one.gap.seeds < one.every else ""
         return f"{one.before:.3f} to {one.after:.3f}, {interval(one.gap, DIGITS)}{few}"
@@ -143,6 +157,7 @@ class Changes(Tables):
         measure: str = CHANCE,
         table: str = "",
         strength: float | None = None,
+        against: str = UNFAIR,
     ) -> Change:
         """What a strength changes in the seeds in which both have a value.
 
@@ -150,9 +165,9 @@ class Changes(Tables):
         everyone have none.
         """
         column = f"{part}/{measure}/{statistic}/{channel}/{measured_traits(table)}"
-        if channel in ("auroc", "log_loss"):
+        if channel in PLAIN:
             column = f"{part}/{channel}"
-        unfair = self._select(table, dataset, UNFAIR, statistic)
+        unfair = self._select(table, dataset, against, statistic)
         own = self._select(table, dataset, method, statistic)
         wanted = own["strength"].max() if strength is None else strength
         most = own[own["strength"] == wanted]

@@ -10,7 +10,7 @@ from claim_tables import CHANCE, MAIN, Tables, measured_traits
 from claim_words import listed, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
-from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
+from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR, name_variants
 
 GRIDS = {
     MAIN: "",
@@ -42,9 +42,22 @@ class Grids(Tables):
         return "\n".join(rows)
 
     def coarse(self, table: str, *methods: str) -> str:
-        """Count the panels of some methods with a fall of more than a third."""
-        found = [fall for one in methods for fall, *_ in self._falls([table], one)]
+        """Count the panels with a fall of more than a third, in some methods.
+
+        Every variant of a method has panels of its own.
+        """
+        found = [
+            fall
+            for method in methods
+            for variant in self._variants(table, method)
+            for fall, *_ in self._falls([table], method, variant=variant)
+        ]
         return f"{sum(one > THIRD for one in found)} of {len(found)}"
+
+    def _variants(self, table: str, method: str) -> list[str]:
+        data = self.table(table)
+        options = data[data["method"] == method]["options"]
+        return [*name_variants([*dict.fromkeys(options)]).values()]
 
     def unchecked(self) -> str:
         """List the panels of the main tables where no fall can be computed."""
@@ -91,7 +104,11 @@ class Grids(Tables):
         return listed(weak)
 
     def _falls(
-        self, tables: Iterable[str], method: str, measure: str = "violation"
+        self,
+        tables: Iterable[str],
+        method: str,
+        measure: str = "violation",
+        variant: str = "",
     ) -> list[Fall]:
         return [
             (fall, error, DATASETS[dataset], notion, left)
@@ -99,12 +116,18 @@ class Grids(Tables):
             for dataset in dict.fromkeys(self.table(table)["dataset"])
             for statistic, notion in NOTIONS.items()
             for fall, error, left in self._fall(
-                table, dataset, method, statistic, measure
+                table, dataset, method, statistic, measure, variant
             )
         ]
 
     def _fall(
-        self, table: str, dataset: str, method: str, statistic: str, measure: str
+        self,
+        table: str,
+        dataset: str,
+        method: str,
+        statistic: str,
+        measure: str,
+        variant: str,
     ) -> list[tuple[float, float, float]]:
         """The largest fall, its error, and the share left.
 
@@ -124,7 +147,7 @@ class Grids(Tables):
             there, enough = first > level, max(level, enough)
         if not there:
             return []
-        own = self._select(table, dataset, method, statistic)
+        own = self._select(table, dataset, method, statistic, variant)
         means = own.pivot(index="seed", columns="strength", values=y)
         means.insert(0, 0.0, unfair[y].reindex(means.index))
         left = means.mean().min() / first

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from claim_changes import Changes
 from claim_costs import Costs
+from claim_falls import Falls
 from claim_grids import Grids
 from claim_tables import CHANCE, MAIN_DATASETS
 from claim_verdicts import Verdicts
@@ -25,7 +26,7 @@ from fairret.lab.experiment.hypervolume import VIEWS
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
 
 
-class Numbers(Volumes, Grids, Changes, Costs, Verdicts):
+class Numbers(Volumes, Grids, Changes, Falls, Costs, Verdicts):
     """Values, volumes and differences of the tables in a folder, by function.
 
     Args:
@@ -73,7 +74,16 @@ class Numbers(Volumes, Grids, Changes, Costs, Verdicts):
         signs = self._signs(first, others, **how)
         return f"{signs[1]} better and {signs[-1]} worse of {signs.total()}"
 
-    def _signs(
+    def count_close(self, first: str, second: str, limit: float, **how: Any) -> str:
+        """Count the intervals whose ends are both within a limit."""
+        gaps = self._gaps(first, [second], **how)
+        close = sum(max(-one.low, one.high) <= limit for one in gaps)
+        return f"{close} of {len(gaps)}"
+
+    def _signs(self, first: str, others: Iterable[str], **how: Any) -> Counter[int]:
+        return Counter(sign(one) for one in self._gaps(first, others, **how))
+
+    def _gaps(
         self,
         first: str,
         others: Iterable[str],
@@ -81,17 +91,17 @@ class Numbers(Volumes, Grids, Changes, Costs, Verdicts):
         datasets: Iterable[str] = MAIN_DATASETS,
         views: Iterable[str] = tuple(VIEWS),
         **how: Any,
-    ) -> Counter[int]:
+    ) -> list[Difference]:
         places = [*product(datasets, statistics, views)]
         found = [
             self._gap(dataset, statistic, first, other, view, **how)
             for other in others
             for dataset, statistic, view in places
         ]
-        signs = Counter(sign(one) for one in found if one is not None)
-        if not signs:
+        gaps = [one for one in found if one is not None]
+        if not gaps:
             raise KeyError(f"no volumes of {first} and {others} in common")
-        return signs
+        return gaps
 
     def count_table(
         self, pairs: Iterable[tuple[str, str]], notions: Iterable[str], **how: Any

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pandas as pd
-from claim_words import interval, listed
+from claim_words import interval, listed, sign
 from train import ORDER, read_runs
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -134,7 +134,8 @@ class Tables:
     def largest_difference(self, channel: str) -> str:
         """Largest difference between SmoothMax of 0.1.3 and ours, same strength.
 
-        Of means over seeds, in words, with the interval of the paired difference.
+        Of means over seeds, in words, with the interval of the paired difference, and
+        how many intervals exclude 0.
         """
         data, found = self.table("released"), []
         for statistic in NOTIONS:
@@ -150,22 +151,14 @@ class Tables:
                 paired_difference(gaps.tolist())
                 for _, gaps in (one - two).dropna().groupby(level=[0, 1])
             ]
-        return interval(max(found, key=lambda gap: abs(gap.mean)), 3)
+        words = interval(max(found, key=lambda gap: abs(gap.mean)), 3)
+        clear = sum(sign(gap, 3) != 0 for gap in found)
+        return f"{words} ({clear} of {len(found)} intervals exclude 0)"
 
     def kept_epochs(self, dataset: str) -> str:
         """The epochs that validation rows chose for Unfair, counted from 1."""
         epochs = self._select("", dataset, UNFAIR, "pr")["epoch"] + 1
         return f"{epochs.min():.0f} to {epochs.max():.0f}"
-
-    def fall_of(
-        self, dataset: str, method: str, statistic: str, part: str = "test"
-    ) -> str:
-        """Share by which the violation of scores falls at most, in percent."""
-        column = self._column("", statistic, "scores", part)
-        unfair = self._select("", dataset, UNFAIR, statistic)[column].mean()
-        own = self._select("", dataset, method, statistic)
-        least = own.groupby("strength")[column].mean().min()
-        return f"{100 * (1 - least / unfair):.0f} %".replace("-", "−")
 
     def rows(self, dataset: str) -> str:
         """Count the rows of a dataset, those of validation included."""

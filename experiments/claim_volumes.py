@@ -71,6 +71,17 @@ class Volumes(Tables):
         few = f" ({seeds})" if one.seeds < every else ""
         return words + (f", {one.curve:.2f}" if both else "") + few
 
+    def volume_range(self, method: str, view: str) -> list[str]:
+        """Volumes on the panels of all datasets with their names, from the lowest."""
+        found = [
+            (one.value, f"{NOTIONS[one.statistic]} on {DATASETS[one.dataset]}")
+            for dataset in self._with_verdicts()
+            for one in self.volumes(usual_table(dataset), "violation").values()
+            if (one.dataset, one.label, one.view) == (dataset, method, view)
+            if math.isfinite(one.value)
+        ]
+        return [f"{value:.2f} ({place})" for value, place in sorted(found)]
+
     def without_volume(self) -> str:
         """List the panels that have no volume for scores, in words."""
         found = []

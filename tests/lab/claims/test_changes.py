@@ -52,6 +52,24 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     assert row.split(" | ")[-1].startswith(f"{worse[0]}, ")  # a lower AUROC is worse
     words = found.change("bank", "KL", "ppv", "decisions", strength=10.0)
     assert words.startswith(f"{unfair.mean():.3f} to {ten[column].mean():.3f}, ")
+    other = own[(own.method == "HSIC") & (own.strength == 300)][column]
+    words = found.change("bank", "HSIC", "ppv", "decisions", against="Norm")
+    norm = own[(own.method == "Norm") & (own.statistic == "ppv")][column]
+    assert words.startswith(f"{norm.mean():.3f} to {other.mean():.3f}, ")
+
+
+@pytest.mark.slow
+def test_shares_of_people_accepted_are_those_of_the_training_rows(
+    claims, numbers, tmp_path
+):
+    _, data = numbers
+    data["train/positive_rate"] = 0.3 - 0.02 * data.strength
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    found = claims.Numbers(tmp_path)
+    assert found.accepted("bank", "KL", "ppv") == "0.300 to 0.100"  # at strength 10
+    row = found.change_table("KL", ["tpr", "ppv"]).splitlines()[0].split(" | ")
+    assert row[3] == "0.300 to 0.100"
+    assert row[6].startswith("0.300 to 0.100 ")
 
 
 @pytest.mark.slow

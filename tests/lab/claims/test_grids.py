@@ -7,7 +7,7 @@ import pytest
 from fairret.lab.experiment import list_runs, read_experiment
 from fairret.lab.experiment.export import export
 from fairret.lab.experiment.trade_off import NOTIONS
-from stored_runs import fill
+from stored_runs import fill, write_file
 
 NETWORKS = """
 datasets = ["bank"]
@@ -74,6 +74,24 @@ def test_falls_beyond_chance_need_no_floor(claims, numbers, tmp_path):
     assert cells["| HSIC"].startswith("0 of 4, 0.50 ± 0.00 (Bank, ")
     assert cells["| SmoothMax"].startswith("0 of 4, 0.60 ± 0.00 (Bank, ")  # to a tenth
     assert found.unchecked() == "LawSchool (PP) and Bank (PP)"
+
+
+@pytest.mark.slow
+def test_coarse_panels_are_counted_for_every_variant(claims, tmp_path):
+    """At most 2 steps fall by a quarter each, at most 50 by a half."""
+    file = write_file(tmp_path, "axes", datasets=["bank"], limits=[2, 50])
+    store = fill(tmp_path / "x.sqlite", file)
+    export(store, list_runs(read_experiment(file)), tmp_path / "axes.parquet")
+    data = pd.read_parquet(tmp_path / "axes.parquet")
+    steps = data.strength.map({1: 1, 10: 2}).fillna(0)
+    for statistic in NOTIONS:
+        column = f"train/violation/{statistic}/scores/all"
+        data[column] = 0.75**steps
+        data.loc[data.options.str.contains("50"), column] = 0.5**steps
+    data.to_parquet(tmp_path / "axes.parquet")
+    found = claims.Numbers(tmp_path)
+    assert found.coarse("axes", "KL") == "4 of 8"
+    assert found.coarse("axes", "KL", "HSIC") == "4 of 12"
 
 
 def test_error_of_a_fall_is_that_of_ratios_of_means(claims):

@@ -6,6 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from fairret.lab.experiment.export import read_frame
+from fairret.lab.experiment.hypervolume import VIEWS, volumes
+
 ROOT = Path(__file__).parents[3]
 LITERALS = {
     "4,096",
@@ -47,6 +50,40 @@ def test_page_about_small_batches_has_the_losses_of_the_figure():
         f"Without a memory it is {projection['mean']:.3f}.",
     ):
         assert words in page
+
+
+def batch_table():
+    """Rows of the table of volumes by the size of the batches; the best is bold."""
+    files = ("batches", "batches_stratified", "batches_medium", "batches_large")
+    runs = pd.concat([read_frame(ROOT / "results" / f"{x}.parquet") for x in files])
+    found = volumes(runs.drop_duplicates("key"), ("all",), "violation", VIEWS)
+    cells = {}
+    for one in found:
+        if one.dataset == "acsincome":
+            size = int(re.search(r"batches of (\d+),", one.training)[1])
+            loss, *memory = one.label.split(" ", 1)
+            kind = "stratified" if "stratified" in one.training else "plain"
+            place = one.view, size, loss, "memory" if memory else kind
+            cells[place] = f"{one.value:.2f} ± {one.error:.2f}".replace("0.", ".")
+    for view in ("log-loss, scores", "accuracy, decisions", "AUROC, scores"):
+        for size in (32, 128, 1024, 4096):
+            for loss in ("SmoothMax", "KL"):
+                kinds = [
+                    cells.get((view, size, loss, x), "–")
+                    for x in ("plain", "memory", "stratified")
+                ]
+                means = [cell.split(" ")[0] for cell in kinds]
+                if means[1:] != ["–", "–"]:
+                    best = max(x for x in means if x != "–")
+                    kinds = [re.sub(rf"^{best}", f"**{best}**", x) for x in kinds]
+                yield f"| {view} | {size:,} | {loss} | {' | '.join(kinds)} |"
+
+
+@pytest.mark.slow
+def test_page_about_small_batches_has_the_volumes_of_its_runs():
+    page = (ROOT / "docs" / "measurements.md").read_text()
+    rows = page.split("| utility, violation |")[1].split("\n\n")[0].splitlines()[2:]
+    assert rows == [*batch_table()]
 
 
 def test_page_says_which_revisions_and_seeds_are_missing(numbers):

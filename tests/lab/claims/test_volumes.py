@@ -32,6 +32,34 @@ def test_differences_are_paired_and_bold_beyond_zero(numbers):
 
 
 @pytest.mark.slow
+def test_differences_within_a_limit_are_counted(numbers):
+    found, _ = numbers
+    gaps = found._gaps("SmoothMax", ["KL"], datasets=["bank", "lawschool"])
+    ends = [max(-gap.low, gap.high) for gap in gaps]
+    limit = sorted(ends)[len(ends) // 3]
+    pair = ("SmoothMax", "KL")
+    words = found.count_close(*pair, limit, datasets=["bank", "lawschool"])
+    assert words == f"{len(ends) // 3 + 1} of 32"
+    assert found.count_close(*pair, 0.0) == "0 of 32"
+
+
+@pytest.mark.slow
+def test_range_of_volumes_names_its_panels(numbers):
+    found, _ = numbers
+    own = found.volumes("trade_offs", "violation")
+    panels = {
+        f"{notion} on {place}": own[dataset, name, "KL", "accuracy, decisions"].value
+        for dataset, place in (("bank", "Bank"), ("lawschool", "LawSchool"))
+        for name, notion in zip(
+            ("pr", "tpr", "ppv", "fn_fp"), ("DP", "EO", "PP", "TE"), strict=True
+        )
+    }
+    words = found.volume_range("KL", "accuracy, decisions")
+    places = sorted(panels, key=panels.get)
+    assert words == [f"{panels[place]:.2f} ({place})" for place in places]
+
+
+@pytest.mark.slow
 def test_comparisons_count_better_and_worse_in_all_panels(numbers):
     found, _ = numbers
     rows = found.count_table([("SmoothMax", "KL")], ["pr", "tpr"]).splitlines()
