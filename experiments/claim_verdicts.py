@@ -2,6 +2,7 @@
 
 import pandas as pd
 from claim_tables import MAIN, Tables, measured_traits, usual_table
+from claim_words import p_words
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR
@@ -55,6 +56,21 @@ class Verdicts(Tables):
         chosen = own[own["strength"] == wanted]
         return _count(chosen[f"{part}/beyond_chance/{path}"])
 
+    def median_p(
+        self,
+        dataset: str,
+        method: str,
+        statistic: str,
+        strength: float,
+        *,
+        part: str = "test",
+        table: str = "",
+    ) -> float:
+        """The median p-value over the seeds that all groups of scores are alike."""
+        own = self._select(table, dataset, method, statistic)
+        path = f"{part}/p_value/{statistic}/scores/{measured_traits(table)}"
+        return float(own[own["strength"] == strength][path].median())
+
     def _verdicts(self, table: str) -> pd.DataFrame:
         """The runs of Unfair that have verdicts, those of incomplete seeds included."""
         paths = [
@@ -80,8 +96,7 @@ def _verdict_row(dataset: str, runs: pd.DataFrame, statistic: str, channel: str)
     for part in ("train", "test"):
         path = f"{statistic}/{channel}/all"
         beyond = int((runs[f"{part}/beyond_chance/{path}"] == 1).sum())
-        p = runs[f"{part}/p_value/{path}"].median()
+        p = p_words(runs[f"{part}/p_value/{path}"].median())
         size = runs[f"{part}/violation_beyond_chance/{path}"].mean()
-        p_words = f"{p:.1g}" if p > 0 else "< 1e-300"
-        cells += [f"{beyond} of {len(runs)}", p_words, f"{size:.3f}"]
+        cells += [f"{beyond} of {len(runs)}", p, f"{size:.3f}"]
     return f"| {dataset}, {NOTIONS[statistic]} | {' | '.join(cells)} |"

@@ -73,6 +73,11 @@ def holds(words: str, *conditions: bool) -> str:
     return words
 
 
+def p_words(p_value: float) -> str:
+    """A p-value with one digit."""
+    return f"{p_value:.1g}" if p_value > 0 else "< 1e-300"
+
+
 def with_error(value: float, error: float, digits: int = DIGITS) -> str:
     """Value ± its standard error; a dash where it does not exist."""
     if not math.isfinite(value):

@@ -22,6 +22,7 @@ from claim_words import (
     holds,
     last_number,
     number,
+    p_words,
     share,
 )
 
@@ -41,7 +42,11 @@ def render(template: str, numbers: Numbers) -> str:
         autoescape=False,
     )
     environment.globals |= numbers.functions()
-    environment.globals |= {"holds": holds, "clearly_more": clearly_more}
+    environment.globals |= {
+        "holds": holds,
+        "clearly_more": clearly_more,
+        "p_words": p_words,
+    }
     environment.filters |= {
         "number": number,
         "counts": counts,

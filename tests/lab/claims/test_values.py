@@ -67,6 +67,18 @@ def test_seeds_that_could_not_be_judged_do_not_count(claims, numbers, tmp_path):
     assert words == "1 of 2"
 
 
+def test_p_values_are_medians_over_seeds_at_one_strength(claims, numbers, tmp_path):
+    _, data = numbers
+    column = "test/p_value/tpr/scores/all"
+    data[column] = data.seed.map({0: 4e-8, 1: 1e-200, 2: 0.4}) / (1 + data.strength)
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    found = claims.Numbers(tmp_path)
+    assert found.median_p("bank", "Unfair", "tpr", 0) == pytest.approx(4e-8)
+    p = found.median_p("bank", "KL", "tpr", 1)
+    assert claims.p_words(p) == "2e-08"
+    assert claims.p_words(0.0) == "< 1e-300"
+
+
 def test_epochs_count_from_one(claims, numbers, tmp_path):
     _, data = numbers
     data.assign(epoch=data.seed + 11.0).to_parquet(tmp_path / "trade_offs.parquet")
