@@ -32,6 +32,11 @@ class Change(NamedTuple):
     gap: Difference
     every: int  # seeds of the strength, those without a value included
 
+    @property
+    def enough(self) -> bool:
+        """Whether at least half of the seeds have both values."""
+        return 2 * self.gap.seeds >= self.every
+
 
 class Changes(Tables):
     """Differences to Unfair of the same seed."""
@@ -92,18 +97,28 @@ class Changes(Tables):
             every += len(one)
         return f"{lower} of {every}"
 
-    def count_rises(
-        self, method: str, channel: str, statistics: Iterable[str], **how: Any
+    def count_cases(
+        self,
+        method: str,
+        channel: str,
+        statistics: Iterable[str],
+        wanted: int,
+        *,
+        strengths: Iterable[float] = (),
+        **how: Any,
     ) -> str:
-        """Count the strengths, datasets and notions where a value rises."""
+        """Count the strengths, datasets and notions where a value rises (1).
+
+        Or falls (-1); of some strengths, or of all that there are.
+        """
         found = [
             self._change(dataset, method, statistic, channel, strength=one, **how).gap
             for dataset, statistic in product(self._with_verdicts(), statistics)
-            for one in dict.fromkeys(
-                self._select("", dataset, method, statistic)["strength"]
-            )
+            for one in strengths
+            or dict.fromkeys(self._select("", dataset, method, statistic)["strength"])
         ]
-        return f"{sum(sign(one, DIGITS) > 0 for one in found)} of {len(found)}"
+        signs = [sign(one, DIGITS) for one in found]
+        return f"{signs.count(wanted)} of {len(found)}"
 
     def _changes(
         self, method: str, channel: str, statistics: Iterable[str], **how: Any
@@ -114,12 +129,12 @@ class Changes(Tables):
             for dataset in self._with_verdicts()
             for statistic in statistics
         ]
-        return [one.gap for one in found if 2 * one.gap.seeds >= one.every]
+        return [one.gap for one in found if one.enough]
 
     def effect_table(self, methods: Iterable[str], statistics: Iterable[str]) -> str:
         """Rows of what the largest strength does, in how many datasets and notions.
 
-        Worse and better by intervals, and worse in the mean, by several measures.
+        Better and worse by intervals, and worse in the mean, by several measures.
         """
         statistics, rows = [*statistics], []
         for method in methods:
@@ -131,7 +146,7 @@ class Changes(Tables):
                 worse = -1 if channel == "auroc" else 1
                 signs = [worse * sign(one, DIGITS) for one in found]
                 mean = sum(worse * one.mean > 0 for one in found)
-                counts = f"{signs.count(1)}, {signs.count(-1)} of {len(found)}"
+                counts = f"{signs.count(-1)}, {signs.count(1)} of {len(found)}"
                 cells.append(f"{counts} ({mean})")
             rows.append(f"| {method} | {' | '.join(cells)} |")
         return "\n".join(rows)
@@ -141,9 +156,12 @@ class Changes(Tables):
     ) -> str:
         """What a strength of a method changes against Unfair, in words.
 
-        Or `against` another method without a fairness term.
+        Or `against` another method without a fairness term; a dash if fewer than half
+        of the seeds have both values.
         """
         one = self._change(dataset, method, statistic, channel, **how)
+        if not one.enough:
+            return f"– ({one.gap.seeds} of {one.every} seeds)"
         few = f" ({one.gap.seeds} seeds)" if one.gap.seeds < one.every else ""
         return f"{one.before:.3f} to {one.after:.3f}, {interval(one.gap, DIGITS)}{few}"
 

@@ -35,7 +35,14 @@ class Falls(Tables):
     def fall_gap(
         self, dataset: str, method: str, statistic: str, measure: str = "violation"
     ) -> str:
-        """Both falls, and how much more there is on the training rows, in words."""
+        """Both falls, and how much more there is on the training rows, in words.
+
+        A dash if Unfair is beyond chance on the training rows in half of the seeds, or
+        in fewer: there is little to fall.
+        """
+        verdict = f"train/beyond_chance/{statistic}/scores/all"
+        if self._select("", dataset, UNFAIR, statistic)[verdict].mean() <= 0.5:
+            return "–"
         *falls, gap = self._fall_gap(dataset, method, statistic, measure)
         train, test = (f"{one:.2f}".replace("-", "−") for one in falls)
         return f"{train} and {test}, {interval(gap)}"

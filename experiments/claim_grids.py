@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 from claim_tables import CHANCE, MAIN, Tables, measured_traits
-from claim_words import listed, with_error
+from claim_words import interval, listed, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
+from fairret.lab.experiment.differences import paired_difference
 from fairret.lab.experiment.trade_off import NOTIONS, UNFAIR, name_variants
 
 GRIDS = {
@@ -176,14 +177,23 @@ class Grids(Tables):
         own = means[tuple(hidden), rate]
         return f"{sum(x > own for x in means.values()) + 1} of {len(means)}"
 
-    def _architectures(self) -> dict[tuple[tuple[int, ...], float], pd.Series]:
-        """AUROC on validation rows by seed, of every network and learning rate."""
+    def architecture_gap(self, hidden: Iterable[int], rate: float) -> str:
+        """By how much the best on validation rows is better on the test rows."""
+        found, test = self._architectures(), self._architectures("test")
+        best = max(found, key=lambda one: found[one].mean())
+        gaps = (test[best] - test[tuple(hidden), rate]).dropna()
+        return interval(paired_difference(gaps.tolist()), 4)
+
+    def _architectures(
+        self, part: str = "validation"
+    ) -> dict[tuple[tuple[int, ...], float], pd.Series]:
+        """AUROC by seed, of every network and learning rate."""
         data = self.table("architectures")
         found = {}
         for training, own in data.groupby("training", sort=False):
             how = json.loads(str(training))
             cell = tuple(how["hidden"]), how["learning_rate"]
-            found[cell] = own.set_index("seed")["validation/auroc"]
+            found[cell] = own.set_index("seed")[f"{part}/auroc"]
         return found
 
 

@@ -135,7 +135,7 @@ class Tables:
         """Largest difference between SmoothMax of 0.1.3 and ours, same strength.
 
         Of means over seeds, in words, with the interval of the paired difference, and
-        how many intervals exclude 0.
+        how many differ by intervals.
         """
         data, found = self.table("released"), []
         for statistic in NOTIONS:
@@ -153,7 +153,7 @@ class Tables:
             ]
         words = interval(max(found, key=lambda gap: abs(gap.mean)), 3)
         clear = sum(sign(gap, 3) != 0 for gap in found)
-        return f"{words} ({clear} of {len(found)} intervals exclude 0)"
+        return f"{words} ({clear} of {len(found)} differ by intervals)"
 
     def kept_epochs(self, dataset: str) -> str:
         """The epochs that validation rows chose for Unfair, counted from 1."""

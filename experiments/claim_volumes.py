@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from claim_tables import Tables, measured_traits, table_of, usual_table
-from claim_words import listed, with_error
+from claim_words import DIGITS, listed, with_error
 
 from fairret.lab.dataset import TITLES as DATASETS
 from fairret.lab.experiment.hypervolume import AT_BASE_RATE, VIEWS, Volume, volumes
@@ -50,6 +50,7 @@ class Volumes(Tables):
         *arguments: str,
         curve: bool = False,
         both: bool = False,
+        digits: int = DIGITS,
         **options: str,
     ) -> str:
         """Volume ± its standard error; a dash where it does not exist.
@@ -61,7 +62,7 @@ class Volumes(Tables):
         except KeyError:
             return "–"
         pair = (one.curve, one.curve_error) if curve else (one.value, one.error)
-        words = with_error(*pair)
+        words = with_error(*pair, digits)
         if words == "–":
             return words
         table = options.get("table") or (*arguments, "")[4]

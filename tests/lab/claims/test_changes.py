@@ -42,14 +42,16 @@ def test_changes_are_those_of_the_largest_strength_paired_by_seed(numbers):
     assert words.replace("-", "−") in rows[1].split(" | ")[2]
     counts = [found.count_changes("KL", "scores", ["ppv"], sign) for sign in (1, -1)]
     assert counts == ["0 of 2", "2 of 2"]
-    every = found.count_rises("KL", "auroc", ["ppv"], part="test")
+    every = found.count_cases("KL", "auroc", ["ppv"], 1, part="test")
     assert every.endswith(" of 4")  # two datasets and strengths
     largest = found.count_changes("KL", "auroc", ["ppv"], 1, part="test")
     assert int(every[0]) >= int(largest[0])
     (row,) = found.effect_table(["KL"], ["ppv"]).splitlines()
-    assert row.startswith("| KL | 0, 2 of 2 (0) | ")
+    assert row.startswith("| KL | 2, 0 of 2 (0) | ")
     worse = found.count_changes("KL", "auroc", ["ppv"], -1, part="test")
-    assert row.split(" | ")[-1].startswith(f"{worse[0]}, ")  # a lower AUROC is worse
+    assert f", {worse} (" in row.split(" | ")[-1]  # a lower AUROC is worse
+    falls = found.count_cases("KL", "auroc", ["ppv"], -1, strengths=[10], part="test")
+    assert falls == worse
     words = found.change("bank", "KL", "ppv", "decisions", strength=10.0)
     assert words.startswith(f"{unfair.mean():.3f} to {ten[column].mean():.3f}, ")
     other = own[(own.method == "HSIC") & (own.strength == 300)][column]
@@ -136,6 +138,10 @@ def test_decisions_of_models_that_refuse_everyone_do_not_count(
     assert words.endswith(" (2 seeds)")
     assert "seeds" not in found.change("bank", "KL", "pr", "scores")
     assert found.count_changes("KL", "decisions", ["pr"], 1).endswith(" of 2")
+    data.loc[kl & (data.seed == 2), "train/positive_rate"] = 0.0  # one of three is left
+    data.to_parquet(tmp_path / "trade_offs.parquet")
+    few = claims.Numbers(tmp_path).change("bank", "KL", "pr", "decisions")
+    assert few == "– (1 of 3 seeds)"
     data.loc[kl, "train/positive_rate"] = 0.0
     data.to_parquet(tmp_path / "trade_offs.parquet")
     found = claims.Numbers(tmp_path)

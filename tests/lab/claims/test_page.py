@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from fairret.lab.experiment.differences import compare_volumes
 from fairret.lab.experiment.export import read_frame
 from fairret.lab.experiment.hypervolume import VIEWS, volumes
 
@@ -52,38 +53,77 @@ def test_page_about_small_batches_has_the_losses_of_the_figure():
         assert words in page
 
 
-def batch_table():
-    """Rows of the table of volumes by the size of the batches; the best is bold."""
+def batch_volumes(measure):
+    """Volumes by dataset, view, size of the batches, loss and way to train."""
     files = ("batches", "batches_stratified", "batches_medium", "batches_large")
     runs = pd.concat([read_frame(ROOT / "results" / f"{x}.parquet") for x in files])
-    found = volumes(runs.drop_duplicates("key"), ("all",), "violation", VIEWS)
-    cells = {}
-    for one in found:
-        if one.dataset == "acsincome":
-            size = int(re.search(r"batches of (\d+),", one.training)[1])
-            loss, *memory = one.label.split(" ", 1)
-            kind = "stratified" if "stratified" in one.training else "plain"
-            place = one.view, size, loss, "memory" if memory else kind
-            cells[place] = f"{one.value:.2f} ± {one.error:.2f}".replace("0.", ".")
+    found = {}
+    for one in volumes(runs.drop_duplicates("key"), ("all",), measure, VIEWS):
+        size = int(re.search(r"batches of (\d+),", one.training)[1])
+        loss, *memory = one.label.split(" ", 1)
+        kind = "stratified" if "stratified" in one.training else "plain"
+        way = "memory" if memory else kind
+        found[one.dataset, one.view, size, loss, way] = one
+    return found
+
+
+def short(value, digits=2):
+    """A number without the 0 before its point, and with a true minus."""
+    return f"{value:.{digits}f}".replace("0.", ".", 1).replace("-", "−")
+
+
+def batch_table():
+    """Rows of the table of volumes by the size of the batches; the best is bold."""
+    found = batch_volumes("violation")
     for view in ("log-loss, scores", "accuracy, decisions", "AUROC, scores"):
         for size in (32, 128, 1024, 4096):
             for loss in ("SmoothMax", "KL"):
-                kinds = [
-                    cells.get((view, size, loss, x), "–")
-                    for x in ("plain", "memory", "stratified")
+                own = [
+                    found.get(("acsincome", view, size, loss, way))
+                    for way in ("plain", "memory", "stratified")
                 ]
-                means = [cell.split(" ")[0] for cell in kinds]
-                if means[1:] != ["–", "–"]:
-                    best = max(x for x in means if x != "–")
-                    kinds = [re.sub(rf"^{best}", f"**{best}**", x) for x in kinds]
-                yield f"| {view} | {size:,} | {loss} | {' | '.join(kinds)} |"
+                means = [short(x.value) if x else "" for x in own]
+                alone = not any(means[1:])
+                cells = [
+                    f"**{mean}**" if mean == max(means) and not alone else mean
+                    for mean in means
+                ]
+                words = [
+                    f"{cell} ± {short(one.error)}" if one else "–"
+                    for cell, one in zip(cells, own, strict=True)
+                ]
+                yield f"| {view} | {size:,} | {loss} | {' | '.join(words)} |"
+
+
+def memory_table():
+    """Rows of what a memory adds to volumes beyond chance, with intervals."""
+    found = batch_volumes("violation_beyond_chance")
+    for dataset, title in (("acsincome", "ACSIncome"), ("creditcard", "CreditCard")):
+        for size in (32, 128, 1024):
+            cells = []
+            for loss in ("SmoothMax", "KL"):
+                for view in ("log-loss, scores", "accuracy, decisions"):
+                    place = (dataset, view, size, loss)
+                    gap = compare_volumes(
+                        found[(*place, "memory")], found[(*place, "plain")]
+                    )
+                    mean, low, high = (
+                        ("+" if x >= 0 else "") + short(x) for x in gap[:3]
+                    )
+                    words = f"{mean} ({low} to {high})"
+                    cells.append(f"**{words}**" if gap.sign else words)
+            yield f"| {title}, {size:,} | {' | '.join(cells)} |"
 
 
 @pytest.mark.slow
-def test_page_about_small_batches_has_the_volumes_of_its_runs():
+@pytest.mark.parametrize(
+    ("head", "table"),
+    [("| utility, violation |", batch_table), ("| dataset, rows |", memory_table)],
+)
+def test_page_about_small_batches_has_the_volumes_of_its_runs(head, table):
     page = (ROOT / "docs" / "measurements.md").read_text()
-    rows = page.split("| utility, violation |")[1].split("\n\n")[0].splitlines()[2:]
-    assert rows == [*batch_table()]
+    rows = page.split(head)[1].split("\n\n")[0].splitlines()[2:]
+    assert rows == [*table()]
 
 
 def test_page_says_which_revisions_and_seeds_are_missing(numbers):

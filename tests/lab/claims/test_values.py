@@ -100,7 +100,7 @@ def test_largest_difference_to_the_release_is_paired_by_seed(claims, tmp_path):
     export(store, runs[::-1], tmp_path / "released.parquet")
     words = claims.Numbers(tmp_path).largest_difference("scores")
     # 2, 2.5 and 3 at strength 1; all others of the other statistics are 0
-    assert words == "**−2.500 (−3.742 to −1.258)** (2 of 8 intervals exclude 0)"
+    assert words == "**−2.500 (−3.742 to −1.258)** (2 of 8 differ by intervals)"
 
 
 def test_run_times_are_ratios_to_unfair_with_the_error_of_pairs(claims, tmp_path):
