@@ -8,6 +8,7 @@ call of a function in `claim_numbers.py` or in the classes that it extends. Conc
 in words are in `holds`, with conditions on the numbers; it raises if one is not true.
 """
 
+import argparse
 import difflib
 import sys
 import textwrap
@@ -89,9 +90,12 @@ def sentence_of(template: str, numbers: Numbers) -> str:
 
 def main(arguments: list[str]) -> int:
     """Compare or write; 1 if something differs."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write the page")
+    given = parser.parse_args(arguments)
     template, numbers = TEMPLATE.read_text(encoding="utf-8"), Numbers(ROOT / "results")
     page = render(template, numbers)
-    if "--write" in arguments:
+    if given.write:
         PAGE.write_text(page, encoding="utf-8")
     differences = [
         *difflib.unified_diff(

@@ -137,6 +137,12 @@ def test_page_says_which_revisions_and_seeds_are_missing(numbers):
     assert found.partial_runs() == "0"
 
 
+def test_mistyped_option_is_refused(claims, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        claims.main(["--wrte"])
+    assert "--wrte" in capsys.readouterr().err
+
+
 def test_lines_are_wrapped_but_tables_are_not(claims):
     text = "word " * 40 + "\n\n- item one " + "x " * 60 + "\n- two\n\n| a | b |"
     template = text + "{{ runs }}"

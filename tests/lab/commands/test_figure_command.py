@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -167,6 +168,15 @@ def test_hypervolumes_are_printed(made_up):
     rows = [x.split() for x in result.stdout.splitlines() if x.startswith("bank")]
     assert [row[2] for row in rows[:4]] == ["SmoothMax", "KL", "HSIC", "Norm"]
     assert len(rows) == 2 * 4 + 2  # HSIC is for no notion, and measured for all four
+
+
+@pytest.mark.parametrize("options", [[], ["--beyond-chance"]])
+def test_exported_volumes_name_their_violation(made_up, tmp_path, options):
+    path = tmp_path / "volumes.csv"
+    result = run("results", made_up, "--hypervolume", *options, "--output", path)
+    assert result.exit_code == 0, result.output
+    named = {*pd.read_csv(path)["violation"]}
+    assert named == {"violation_beyond_chance" if options else "violation"}
 
 
 def test_hypervolumes_of_an_empty_store_are_none(tmp_path):

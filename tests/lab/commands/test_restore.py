@@ -101,6 +101,8 @@ DEEP = '{"a": ' * 50_000 + "1" + "}" * 50_000
         (1, "training", "3"),
         (1, "training", "{}"),
         (1, "version", ""),
+        (1, "test/auroc", "1.5"),
+        (1, "test/log_loss", "-1"),
     ],
 )
 def test_wrong_cell_is_named_and_nothing_is_stored(file, row, column, cell):
@@ -134,6 +136,29 @@ def test_row_whose_settings_do_not_give_its_key_is_named(file, column, cell):
     words = "in row 2, column `key` must be the key of the row's settings; got '"
     assert words in result.stderr
     assert Store(Path("new.sqlite")).finished() == []
+
+
+@pytest.mark.parametrize(
+    ("column", "right", "wrong"),
+    [
+        ("test/accuracy", ["0", "1"], ["-0.1", "1.1", "inf"]),
+        ("validation/positive_rate", ["0.25"], ["2"]),
+        ("train/p_value/pr/scores/all", ["1e-300"], ["-2"]),
+        ("test/violation/pr/scores/all", ["7.5"], ["-0.3"]),
+        ("test/violation_beyond_chance/pr/scores/all", ["0"], ["-1e30"]),
+        ("test/beyond_chance/pr/scores/all", ["0", "1", "1.0", ""], ["7", "0.5"]),
+        ("mine/auroc", ["7"], ["much"]),  # a column of a plugin
+    ],
+)
+def test_measured_cells_have_a_range(file, column, right, wrong):
+    _, table = fill(file)
+    for cell in (*right, *wrong):
+        table[column] = [cell, *[""] * (len(table) - 1)]
+        table.to_csv("cells.csv", index=False)
+        result = call("results", file, "--restore", "cells.csv")
+        assert result.exit_code == (2 if cell in wrong else 0), cell
+        if cell in wrong:
+            assert f"row 1, column `{column}` must be" in result.stderr
 
 
 def test_training_that_cannot_be_is_named(file):

@@ -112,6 +112,42 @@ def test_volumes_are_written_to_a_file(file, name, read):
     assert call("results", file, "--hypervolume", "--output", "x.xls").exit_code == 2
 
 
+def test_volumes_say_which_violation_they_are_of(file):
+    store_numbers(file)
+    for options, kind, of, least in (
+        ([], "step", "largest violation", "no more violation than the floor"),
+        (["--curve"], "curve", "largest violation", "no more violation than the floor"),
+        (
+            ["--beyond-chance"],
+            *("step", "violation beyond chance", "no violation beyond chance"),
+        ),
+    ):
+        shown = call("results", "grid.toml", "--hypervolume", *options).stdout
+        assert shown.split("\n")[0].rstrip() == f"Volumes ({kind}) of the {of}"
+        assert f"1: its utility with {least}." in shown
+        assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("option", ["--curve", "--beyond-chance"])
+def test_options_of_volumes_need_them(file, option):
+    store_numbers(file)
+    result = call("results", "grid.toml", option)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"`{option}` needs `--hypervolume`." in result.stderr
+
+
+def test_decisions_of_models_that_refuse_everyone_have_no_mean(file):
+    store = Store(file.with_suffix(".sqlite"))
+    accepted = {("Unfair", 0): 0.4, ("Unfair", 1): 0.0, ("Norm", 0): 0.0}
+    for run in runs(file):
+        level = 0.5 + run.seed
+        numbers = {f"test/violation/pr/{x}/all": level for x in ("scores", "decisions")}
+        numbers["test/positive_rate"] = accepted.get((run.method, run.seed), 0.0)
+        store.finish(run, 1.0, numbers)
+    found = rows(call("results", "grid.toml").stdout)
+    assert [row[-2:] for row in found] == [["1.000", "0.500"], ["1.000", "–"]]
+
+
 def test_runs_of_another_version_are_counted_and_not_shown(file, monkeypatch):
     store_numbers(file)
     monkeypatch.setattr("fairret.lab.experiment.grid.REVISION", 99)

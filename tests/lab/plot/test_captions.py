@@ -18,7 +18,7 @@ def test_runs_without_verdicts_say_so(tmp_path):
     assert "did not record whether a violation is beyond" in read_caption(figure)
     assert not [x for ax in figure.axes for x in ax.lines if x.get_label() == "_within"]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "within chance" not in labels
+    assert "not beyond chance" not in labels
     assert "not judged" not in labels
 
 

@@ -121,7 +121,7 @@ def test_marks_within_chance_are_hollow(tmp_path):
         figure
     )
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert {"beyond chance", "within chance"} < {*labels}
+    assert {"beyond chance", "not beyond chance"} < {*labels}
 
 
 def test_marks_without_a_verdict_are_grey_beside_those_with_one(tmp_path):
@@ -136,7 +136,7 @@ def test_marks_without_a_verdict_are_grey_beside_those_with_one(tmp_path):
         assert len(grey) == (len(curves(ax)) if bank else 0)
     assert "Pale grey marks are not judged" in read_caption(figure)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert {"beyond chance", "within chance", "not judged"} < {*labels}
+    assert {"beyond chance", "not beyond chance", "not judged"} < {*labels}
 
 
 def test_baselines_are_in_every_row(tmp_path):

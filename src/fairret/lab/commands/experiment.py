@@ -26,7 +26,7 @@ from fairret.lab.experiment import (
     run_missing,
 )
 from fairret.lab.experiment.export import export, export_volumes, frame, read_export
-from fairret.lab.experiment.hypervolume import Volume, volumes
+from fairret.lab.experiment.hypervolume import volumes
 from fairret.lab.experiment.store import LEASE
 from fairret.lab.experiment.work import Outcome
 
@@ -163,7 +163,7 @@ def results(
     store: STORE = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write all columns here: .csv or .parquet."),
+        typer.Option(help="Write all columns, or volumes, here: .csv or .parquet."),
     ] = None,
     restore_from: Annotated[
         Path | None,
@@ -195,6 +195,9 @@ def results(
 
     Exit codes: 0 done, 2 something is wrong with the file, the options or the store.
     """
+    if (curve or beyond_chance) and not hypervolume:
+        name = "--curve" if curve else "--beyond-chance"
+        raise typer.BadParameter(f"`{name}` needs `--hypervolume`.")
     try:
         wanted = read_experiment(file)
         runs = list_runs(wanted)
@@ -216,8 +219,14 @@ def results(
         if count < len(runs) and (hypervolume or output is None):
             typer.echo(f"{count} of {_runs(len(runs))} are finished.", err=True)
         if hypervolume:
-            own = volumes(frame(found, runs), wanted.traits, MEASURES[beyond_chance])
-            _show_volumes(own, output, curve=curve)
+            measure = MEASURES[beyond_chance]
+            own = volumes(frame(found, runs), wanted.traits, measure)
+            if output is not None:
+                export_volumes(own, output, measure)
+                typer.echo(f"{len(own)} volumes written to {output}.")
+            else:
+                table = volume_table(own, curve=curve, beyond_chance=beyond_chance)
+                stdout_console().print(table)
         elif output is not None:
             export(found, runs, output)
             typer.echo(f"{count} of {len(runs)} runs written to {output}.")
@@ -227,14 +236,6 @@ def results(
                 typer.echo(f"Failed: {name}: {reason}")
     except (FairretError, OSError) as error:
         error_exit(error)
-
-
-def _show_volumes(own: Sequence[Volume], output: Path | None, *, curve: bool) -> None:
-    if output is None:
-        stdout_console().print(volume_table(own, curve=curve))
-    else:
-        export_volumes(own, output)
-        typer.echo(f"{len(own)} volumes written to {output}.")
 
 
 def _restore(store: Store, runs: Sequence[Run], path: Path) -> None:

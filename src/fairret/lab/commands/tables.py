@@ -23,16 +23,22 @@ if TYPE_CHECKING:
 MEANS = """\
 Means over the seeds, on the test rows. scores, decisions: the largest violation of the
 statistic that the row is for; Unfair, which is for all of them, shows that of pr.
+Models that refuse everyone do not count for decisions.
 –: undefined, or not measured."""
 UTILITIES = ("test/auroc", "test/log_loss", "test/accuracy")
+POSITIVE_RATE = "test/positive_rate"
 HEADS = {"statistic": "notion", "label": "method"}
 VOLUMES = """\
-0: nothing gained over Unfair; 1: its utility, with no more violation than the floor.
-Sum over the seeds of what is gained, over that of what can be, ± a standard error.
-–: no numbers, or nothing to gain: Unfair is below its floor in half of the seeds.
-( ): on training and test rows, no group is beyond chance in most seeds of Unfair.
-marks: strengths that count; not those with an AUROC far below Unfair's. Models that
-refuse everyone do not count for decisions."""
+0: no gain over Unfair. 1: its utility with {least}.
+Sum over seeds of what is gained, over that of what can be, ± a standard error.
+–: no numbers, or nothing to gain: Unfair is {why} in half of
+the seeds. ( ): no group is beyond chance in most seeds of Unfair, on training
+and on test rows. marks: strengths that count, not those with an AUROC far below
+Unfair's. Models that refuse everyone do not count for decisions."""
+FLOORS = {  # of the largest violation, and of that beyond chance
+    False: ("no more violation than the floor", "below its floor"),
+    True: ("no violation beyond chance", "not beyond chance"),
+}
 
 
 def failures(store: Store, runs: Iterable[Run]) -> list[tuple[str, str]]:
@@ -82,16 +88,24 @@ def summary_table(
         for which in traits if method.plain or method.single else [trained]:
             columns = [f"{violation}/{x}/{which}" for x in ("scores", "decisions")]
             place = (dataset, name, statistic or "all", which, f"{strength:g}", shown)
-            numbers = [_mean(done, column) for column in (*UTILITIES, *columns)]
+            numbers = [_mean(done, column) for column in (*UTILITIES, columns[0])]
+            numbers.append(_mean(_accepting(done), columns[1]))
+            if done.empty:
+                numbers = ["failed"] * len(numbers)
             table.add_row(*place, str(len(done)), *numbers)
     return table
 
 
 def _mean(done: pd.DataFrame, name: str) -> str:
-    if done.empty:
-        return "failed"
     mean = done[name].mean() if name in done else math.nan
     return f"{mean:.3f}" if math.isfinite(mean) else "–"
+
+
+def _accepting(done: pd.DataFrame) -> pd.DataFrame:
+    """Runs of models that accept somebody; all where that is not stored."""
+    if POSITIVE_RATE not in done:
+        return done
+    return done[~(done[POSITIVE_RATE] == 0)]
 
 
 def _several(data: pd.DataFrame) -> set[tuple[str, str]]:
@@ -103,14 +117,21 @@ def _several(data: pd.DataFrame) -> set[tuple[str, str]]:
     return {option for option, found in values.items() if len(found) > 1}
 
 
-def volume_table(found: Sequence[Volume], *, curve: bool = False) -> Table:
+def volume_table(
+    found: Sequence[Volume], *, curve: bool = False, beyond_chance: bool = False
+) -> Table:
     """Lay out the volumes: a row per method, a column per view.
 
     Args:
         found: The volumes.
         curve: Whether to show the area of the curve instead of that of the marks.
+        beyond_chance: Whether they are of the violation beyond chance.
     """
-    table = plain_table(VOLUMES)
+    least, why = FLOORS[beyond_chance]
+    table = plain_table(VOLUMES.format(least=least, why=why))
+    kind = "curve" if curve else "step"
+    of = "violation beyond chance" if beyond_chance else "largest violation"
+    table.title, table.title_justify = f"Volumes ({kind}) of the {of}", "left"
     # columns that are the same in every row are left out
     shown = [
         name

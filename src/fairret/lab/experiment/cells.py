@@ -21,6 +21,7 @@ from fairret.lab.experiment.store import (
 )
 from fairret.training import TrainingSettings
 
+PARTS = ("train", "validation", "test")
 MOST_ORDERS = 5040  # the permutations of seven options
 UNSTAMPED = ("0.2.0", 1)  # version and revision of files that have no such columns
 
@@ -54,6 +55,7 @@ def _number(
     kind: Callable[[Any], float] = float,
     least: float = -math.inf,
     below: float = math.inf,
+    most: float = math.inf,
 ) -> float | None:
     """Convert a finite number, in CSV its text; None if it would change."""
     if isinstance(cell, bool) or not isinstance(cell, int | float | str):
@@ -63,7 +65,13 @@ def _number(
     except (ValueError, OverflowError):
         return None
     same = isinstance(cell, str) or value == cell
-    return value if same and least <= value < below and value > -math.inf else None
+    inside = least <= value <= most and -math.inf < value < below
+    return value if same and inside else None
+
+
+def _verdict(cell: object) -> float | None:
+    value = _number(cell)
+    return value if value in (0.0, 1.0) else None
 
 
 def _or_empty(parse: Callable[[object], Any], cell: object) -> Any:
@@ -101,6 +109,17 @@ COLUMNS = {
 STAMP = {"version": NAME, "revision": COUNT}
 OTHER = dict.fromkeys(PROVENANCE, TEXT)
 NUMBER = Column("be a finite number", partial(_or_empty, _number))
+SHARE = Column("be from 0 to 1", partial(_or_empty, partial(_number, least=0, most=1)))
+AMOUNT = Column("be at least 0", partial(_or_empty, partial(_number, least=0)))
+VERDICT = Column("be 0, 1 or empty", partial(_or_empty, _verdict))
+MEASURED = {  # by what follows the rows in the name of a column
+    **dict.fromkeys(("auroc", "accuracy", "accuracy_at_base_rate", "p_value"), SHARE),
+    **dict.fromkeys(("base_rate", "mean_score", "positive_rate"), SHARE),
+    **dict.fromkeys(("violation", "floor", "violation_beyond_chance"), AMOUNT),
+    **dict.fromkeys(("log_loss", "rows"), AMOUNT),
+    "beyond_chance": VERDICT,
+}
+"""What measured columns must be, such as `test/violation/pr/scores/all`."""
 
 
 def read_row(row: Mapping[str, object]) -> tuple[str, Finished]:
@@ -111,7 +130,7 @@ def read_row(row: Mapping[str, object]) -> tuple[str, Finished]:
     """
     cells = {}
     for name, cell in row.items():
-        column = (COLUMNS | STAMP | OTHER).get(name, NUMBER)
+        column = (COLUMNS | STAMP | OTHER).get(name) or _measured(name)
         cells[name] = column.parse(cell)
         _require(row, name, cells[name] is not None, column.required)
     settings = {field.name: cells[field.name] for field in fields(Run)}
@@ -131,6 +150,12 @@ def read_row(row: Mapping[str, object]) -> tuple[str, Finished]:
     _require(row, "reason", reason is None, "be empty for a run that is done")
     _require(row, "seconds", not math.isnan(seconds), COLUMNS["seconds"].required)
     return cells["key"], Finished(run.settings, "done", seconds, numbers, None)
+
+
+def _measured(name: str) -> Column:
+    part, _, rest = name.partition("/")
+    what = rest.partition("/")[0]
+    return MEASURED.get(what, NUMBER) if part in PARTS else NUMBER
 
 
 def _require(row: Mapping[str, object], name: str, holds: bool, required: str) -> None:

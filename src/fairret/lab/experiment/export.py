@@ -44,10 +44,10 @@ def export(store: Store, runs: Sequence[Run], path: Path) -> None:
     _write(table.assign(version=__version__, revision=grid.REVISION), path)
 
 
-def export_volumes(found: Sequence[Volume], path: Path) -> None:
-    """Write a row per volume."""
+def export_volumes(found: Sequence[Volume], path: Path, violation: str) -> None:
+    """Write a row per volume; `violation` names what they are of, in every row."""
     table = _pandas().DataFrame(found, columns=list(Volume._fields))
-    _write(table.drop(columns="gains"), path)
+    _write(table.drop(columns="gains").assign(violation=violation), path)
 
 
 def read_frame(path: Path) -> pd.DataFrame:

@@ -77,7 +77,7 @@ def legend_handles(
     if is_judged(shown):
         handles += [
             legend_line("beyond chance", **usual, markerfacecolor=GREY),
-            legend_line("within chance", **(usual | HOLLOW)),
+            legend_line("not beyond chance", **(usual | HOLLOW)),
         ]
         if any(mark.beyond_chance is None for mark in marks):
             handles.append(legend_line("not judged", **(usual | PALE)))

@@ -65,8 +65,9 @@ def draw_run_times(
             ax.set_title(style.dataset_title(dataset, counts.get(dataset)))
         seeds = [len(bar.values) for d in columns for bar in own[d]]
         lines = [
-            f"Seconds of training for {_epochs(done)}{', on a log scale,' * on_log} "
-            f"and times those of Unfair; {style.mean_over(seeds)}"
+            f"Training time for {_epochs(done)}, in seconds"
+            f"{' on a log scale' * on_log} "
+            f"and relative to Unfair; {style.mean_over(seeds)}"
             f"{', bars: standard error' if max(seeds) > 1 else ''}. Fairrets are for "
             f"{NOTIONS[STATISTIC]}, at the stored strength λ nearest to 1.",
             _rows(done, columns),
@@ -175,7 +176,7 @@ def draw_iterations(
         usual = f"; {USUAL}: the solver's own limit" if shows_usual else ""
         words = ", ".join(f"{s:g}" for s in strengths)
         lines = [
-            "KL-projection, trained with at most so many steps of the solver for each "
+            "KL projection, trained with a limit on the solver's steps for each "
             f"batch (λ = {words}{usual}), for {_epochs(done)}."
             f" {style.mean_over(seeds).capitalize()}"
             f"{' with its standard error' if max(seeds) > 1 else ''}.",
@@ -236,6 +237,6 @@ def _draw_limits(
         )
         groups.append(group)
     ax.set_xticks(range(len(table)), list(table))
-    ax.set_xlabel("most iterations")
+    ax.set_xlabel("maximum number of solver steps")
     ax.grid(visible=False, axis="x")
     return groups
