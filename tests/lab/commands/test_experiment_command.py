@@ -5,7 +5,10 @@ import sys
 import time
 
 import pytest
+from rich import progress
+from rich.console import Console
 
+from fairret.lab.commands.experiment import description_column
 from fairret.lab.experiment import Store, list_runs, read_experiment
 from people import people
 from processes import finish, kill, start, start_anew
@@ -227,3 +230,12 @@ print([name for name in heavy if name in sys.modules])
 """
     done = finish(start_anew(code, tmp_path / "predictions.csv"))
     assert done == (0, "[]\n", "")
+
+
+def test_counts_and_times_have_room_beside_long_names():
+    count = progress.MofNCompleteColumn()
+    bar = progress.Progress(description_column(), progress.BarColumn(), count)
+    bar.add_task("Training; last " + "a very long name " * 9, total=3420, completed=17)
+    console = Console(width=80, record=True)
+    console.print(bar.get_renderable())
+    assert "  17/3420" in console.export_text()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich import progress
 
-from fairret.lab.commands.experiment import progress_bar
+from fairret.lab.commands.experiment import description_column, progress_bar
 from fairret.lab.tolerance.cases import Comparison
 from fairret.lab.tolerance.run import run_cases
 from fairret.lab.tolerance.table import Table
@@ -45,7 +45,7 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 def run_missing(comparison: Comparison, table: Table) -> None:
     """Run the cases that the table lacks, with a progress bar."""
     bar = progress_bar(
-        progress.TextColumn("{task.description}", markup=False),
+        description_column(),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),

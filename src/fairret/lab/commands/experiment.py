@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich import progress
 from rich.console import Console
+from rich.table import Column
 
 from fairret.console import error_exit, stdout_console
 from fairret.errors import FairretError
@@ -55,6 +56,12 @@ def store_path(file: Path, store: Path | None) -> Path:
     return store or file.with_suffix(".sqlite")
 
 
+def description_column() -> progress.TextColumn:
+    """Make a column of words that leaves room for counts and times on 80 columns."""
+    own = Column(max_width=36, no_wrap=True, overflow="ellipsis")
+    return progress.TextColumn("{task.description}", markup=False, table_column=own)
+
+
 def progress_bar(*columns: Any, **options: Any) -> progress.Progress:
     """Make a progress bar on standard error, hidden if that is not a terminal."""
     console = Console(stderr=True)
@@ -81,7 +88,7 @@ def run(
     wrong with the file, the options, the data or the packages.
     """
     bar = progress_bar(
-        progress.TextColumn("{task.description}", markup=False),
+        description_column(),
         *(
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
