@@ -65,13 +65,13 @@ def test_shares_of_people_accepted_are_those_of_the_training_rows(
     claims, numbers, tmp_path
 ):
     _, data = numbers
-    data["train/positive_rate"] = 0.3 - 0.02 * data.strength
+    data["train/positive_rate"] = 0.33 / (1 + data.strength)
     data.to_parquet(tmp_path / "trade_offs.parquet")
     found = claims.Numbers(tmp_path)
-    assert found.accepted("bank", "KL", "ppv") == "0.300 to 0.100"  # at strength 10
+    assert found.accepted("bank", "KL", "ppv") == "0.330 to 0.030"  # at strength 10
     row = found.change_table("KL", ["tpr", "ppv"]).splitlines()[0].split(" | ")
-    assert row[3] == "0.300 to 0.100"
-    assert row[6].startswith("0.300 to 0.100 ")
+    assert row[3] == "0.330 to 0.030"
+    assert row[6].startswith("0.330 to 0.030 ")
 
 
 @pytest.mark.slow
