@@ -27,7 +27,7 @@ from fairret.lab.experiment import (
     run_missing,
 )
 from fairret.lab.experiment.export import export, export_volumes, frame, read_export
-from fairret.lab.experiment.hypervolume import volumes
+from fairret.lab.experiment.hypervolume import Volume, volumes
 from fairret.lab.experiment.store import LEASE
 from fairret.lab.experiment.work import Outcome
 
@@ -226,14 +226,8 @@ def results(
         if count < len(runs) and (hypervolume or output is None):
             typer.echo(f"{count} of {_runs(len(runs))} are finished.", err=True)
         if hypervolume:
-            measure = MEASURES[beyond_chance]
-            own = volumes(frame(found, runs), wanted.traits, measure)
-            if output is not None:
-                export_volumes(own, output, measure)
-                typer.echo(f"{len(own)} volumes written to {output}.")
-            else:
-                table = volume_table(own, curve=curve, beyond_chance=beyond_chance)
-                stdout_console().print(table)
+            own = volumes(frame(found, runs), wanted.traits, MEASURES[beyond_chance])
+            _show_volumes(own, output, curve=curve, beyond_chance=beyond_chance)
         elif output is not None:
             export(found, runs, output)
             typer.echo(f"{count} of {len(runs)} runs written to {output}.")
@@ -243,6 +237,17 @@ def results(
                 typer.echo(f"Failed: {name}: {reason}")
     except (FairretError, OSError) as error:
         error_exit(error)
+
+
+def _show_volumes(
+    own: Sequence[Volume], output: Path | None, *, curve: bool, beyond_chance: bool
+) -> None:
+    if output is None:
+        table = volume_table(own, curve=curve, beyond_chance=beyond_chance)
+        stdout_console().print(table)
+    else:
+        export_volumes(own, output, MEASURES[beyond_chance])
+        typer.echo(f"{len(own)} volumes written to {output}.")
 
 
 def _restore(store: Store, runs: Sequence[Run], path: Path) -> None:
