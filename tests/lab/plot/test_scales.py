@@ -2,9 +2,11 @@
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from fairret.lab.plot.scale import _farthest
 from fairret.lab.plot.style import read_caption
 from made_up_panels import drawn, one_panel, results
 
@@ -57,6 +59,16 @@ def test_logarithmic_scales_are_marked(tmp_path):
             marked = "log scale" in [text.get_text() for text in ax.texts]
             assert ax.get_yscale() == scale
             assert marked == (scale == "log")
+
+
+def test_only_the_farthest_mark_is_left_out_where_many_are_far():
+    """Of six poor marks among twenty, one is far enough to squash the others."""
+    loss = np.array([*[0.0] * 14, 0.01, 0.011, 0.5, 0.012, 0.013, 0.014])
+    far = _farthest(0.9 - loss, loss > 0, loss)
+    assert [*np.flatnonzero(far)] == [16]
+    assert not _farthest(0.9 - loss, loss == 0.011, loss).any()  # it squashes nothing
+    loss[16] = 0.015
+    assert not _farthest(0.9 - loss, loss > 0, loss).any()
 
 
 @pytest.mark.parametrize("worse", ["violation", "auroc"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from fairret.lab.experiment.trade_off import Mark, TradeOff
+from fairret.lab.experiment.trade_off import Floats, Mark, TradeOff
 from fairret.lab.plot.ellipse import mark_outline
 from fairret.lab.plot.looks import GREY, refuses
 from fairret.lab.plot.style import set_steps
@@ -15,6 +15,7 @@ from fairret.lab.plot.style import set_steps
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 WIDE = 15.0  # largest over smallest mark from which a scale is logarithmic
 OVERSHOOT = 1.4  # of an ellipse above the highest mark, at most
 NEAR_ZERO = 0.5  # a scale starts at 0 if the lowest mark is below this share of it
@@ -29,7 +30,7 @@ def without_outliers(compared: TradeOff, decisions: bool, falling: bool) -> list
     all marks. A utility is far if the loss against Unfair is above five times the
     median change, another mark is better in both or the model refuses everyone, and
     the width with it is more than 1.8 times the width without it. If more than 15 % of
-    the marks are far, they are no outliers.
+    the marks are far, only the farthest can be an outlier, if it makes that difference.
     """
     marks = [mark for curve in compared.curves for mark in curve.marks]
     if compared.unfair is None:
@@ -42,13 +43,24 @@ def without_outliers(compared: TradeOff, decisions: bool, falling: bool) -> list
         dominated |= np.array([refuses(mark) for mark in marks])
     high = y > max(level, HIGH * np.median(y))
     poor = dominated & (loss > FAR * np.median(abs(loss)))
-    if np.ptp(x) < SQUASHED * np.ptp(x[~poor]):
-        poor[:] = False
+    poor = _farthest(x, poor, loss)
     kept = np.ones(len(marks), dtype=bool)
     for far in (high, poor):
         if far.mean() <= FEW:
             kept &= ~far
     return [mark for mark, inside in zip(marks, kept, strict=True) if inside]
+
+
+def _farthest(x: Floats, poor: Flags, loss: Floats) -> Flags:
+    """Those of some marks without which the others need far less width.
+
+    All of them, or only the farthest if they are many.
+    """
+    if poor.mean() > FEW:
+        poor = poor & (loss == loss[poor].max())
+    if np.ptp(x) < SQUASHED * np.ptp(x[~poor]):
+        poor = np.zeros_like(poor)
+    return poor
 
 
 def without_rare(panel: TradeOff) -> TradeOff:
