@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
-from claim_tables import CHANCE, MAIN, Tables, measured_traits
+from claim_tables import CHANCE, MAIN, Tables, at_strength, measured_traits
 from claim_words import interval, sign
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -187,8 +187,7 @@ class Changes(Tables):
             column = f"{part}/{channel}"
         unfair = self._select(table, dataset, against, statistic)
         own = self._select(table, dataset, method, statistic)
-        wanted = own["strength"].max() if strength is None else strength
-        most = own[own["strength"] == wanted]
+        most = at_strength(own, strength)
         before, after = (one.set_index("seed")[column] for one in (unfair, most))
         if channel == "decisions":
             after = after[most.set_index("seed")[f"{part}/positive_rate"] > 0]

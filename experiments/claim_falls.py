@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-from claim_tables import CHANCE, Tables
+from claim_tables import CHANCE, Tables, at_strength
 from claim_words import interval
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -59,7 +59,7 @@ class Falls(Tables):
         """Both falls, which are ratios of means, and their difference."""
         columns = [f"{part}/{measure}/{statistic}/scores/all" for part in PARTS]
         own = self._select("", dataset, method, statistic)
-        own = own[own["strength"] == own["strength"].max()].set_index("seed")[columns]
+        own = at_strength(own).set_index("seed")[columns]
         unfair = self._select("", dataset, UNFAIR, statistic).set_index("seed")
         before = unfair.loc[own.index, columns]
         fallen = before - own

@@ -232,6 +232,12 @@ class Tables:
         ]
 
 
+def at_strength(own: pd.DataFrame, strength: float | None = None) -> pd.DataFrame:
+    """The runs of one strength; of the largest, if none is given."""
+    wanted = own["strength"].max() if strength is None else strength
+    return own[own["strength"] == wanted]
+
+
 def measured_traits(table: str) -> str:
     """Which traits the violations of a table are about."""
     return "single" if table.startswith(("peers", "single_trait")) else "all"

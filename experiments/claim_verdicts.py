@@ -1,7 +1,7 @@
 """Whether violations are beyond chance, and how large that part is."""
 
 import pandas as pd
-from claim_tables import MAIN, Tables, measured_traits, usual_table
+from claim_tables import MAIN, Tables, at_strength, measured_traits, usual_table
 from claim_words import p_words
 
 from fairret.lab.dataset import TITLES as DATASETS
@@ -51,10 +51,8 @@ class Verdicts(Tables):
         Of the largest strength, if none is given.
         """
         own = self._select(table, dataset, method, statistic)
-        wanted = own["strength"].max() if strength is None else strength
-        path = f"{statistic}/{channel}/{measured_traits(table)}"
-        chosen = own[own["strength"] == wanted]
-        return _count(chosen[f"{part}/beyond_chance/{path}"])
+        path = f"{part}/beyond_chance/{statistic}/{channel}/{measured_traits(table)}"
+        return _count(at_strength(own, strength)[path])
 
     def median_p(
         self,
@@ -69,7 +67,7 @@ class Verdicts(Tables):
         """The median p-value over the seeds that all groups of scores are alike."""
         own = self._select(table, dataset, method, statistic)
         path = f"{part}/p_value/{statistic}/scores/{measured_traits(table)}"
-        return float(own[own["strength"] == strength][path].median())
+        return float(at_strength(own, strength)[path].median())
 
     def _verdicts(self, table: str) -> pd.DataFrame:
         """The runs of Unfair that have verdicts, those of incomplete seeds included."""
